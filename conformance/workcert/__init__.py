@@ -1,0 +1,1 @@
+"""The conformance kit: certifies any store of durable work against the executable specification."""
