@@ -1,0 +1,60 @@
+"""What an adapter is. Nothing here is subclassed: an object with these members is a backend.
+
+The least adapter has two members: ``contract`` and ``open``. What ``open`` returns is a *handle*: an object with
+methods of the contract's port (a method that it lacks is not claimed) and, where it can, methods of the abilities
+below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from attrs import frozen
+
+
+class Ability(StrEnum):
+    """What a backend lets the kit do. Each is claimed in ``abilities``; a claim that proves wrong ends the run."""
+
+    RESET = "reset"
+    """``handle.reset()`` empties the store, quicker than a fresh place."""
+    SECOND_HANDLE = "second_handle"
+    """``open`` may be called again on the same place while earlier handles are open."""
+    RESTART = "restart"
+    """After ``close()`` of every handle, ``open`` on the same place finds what was committed."""
+    INJECT = "inject"
+    """``handle.inject(record=..., version=...)`` stores a record as it is; version None leaves the row without one."""
+    SNAPSHOT = "snapshot"
+    """``handle.snapshot()`` gives the committed rows: workload id to version, None where the row has none."""
+    PAUSE = "pause"
+    """``handle.pause(callback)`` arms the handle: its next call runs ``callback`` once, after it has read and decided
+    and before its guarded write. A call that does not write need not run it; the kit then disarms with None."""
+
+
+@frozen
+class Place:
+    """Where one store may live: a directory of the kit's own, empty at first, and a name that is used once."""
+
+    path: Path
+    name: str
+
+
+class Backend(Protocol):
+    """One way to reach a store, for one contract.
+
+    Optional members, read with `getattr`: ``profiles`` (names of the claimed profiles, CORE if absent),
+    ``abilities`` (names of `Ability`, none if absent), ``choices`` (choice id to the declared value),
+    ``codes`` (the store's error code to the contract's), ``actors`` (the store's engine actor to the contract's),
+    ``fresh_place`` (see `registry`).
+    """
+
+    contract: str
+
+    def open(self, place: Place, config: Mapping[str, Any]) -> Any:
+        """A handle on the store at this place, which is created when nothing is there yet. ``config`` holds what the
+        case asks for (empty for the workload contract)."""
+
+
+Pause = Callable[[], None]
