@@ -80,11 +80,16 @@ def test_one_string_is_no_collection_of_patterns() -> None:
 
 @pytest.mark.parametrize(
     "malformed",
-    ["", "WRK-CLM", "WRK-CLM-1", "WRK-CLM-001", "wrk-clm-01", "WRK-CLM-01b", "WRK_CLM_01", "WRK-CLM-٠١"],
+    ["", "WRK-CLM", "WRK-CLM-1", "WRK-CLM-001", "wrk-clm-01", "WRK-CLM-01b", "WRK-CLM-٠١", "WRK-C-01"],
 )
 def test_a_malformed_id_is_refused(malformed: str) -> None:
     with pytest.raises(ValueError, match="WRK-ABC-12"):
         Catalogue("workload", "1.0", (requirement(malformed),))
+
+
+@pytest.mark.parametrize("well_formed", ["WRK-CLM-01", "JOB-FAIR-20", "JOB-RO-01"])
+def test_a_family_has_two_to_four_letters(well_formed: str) -> None:
+    assert well_formed in Catalogue("jobs", "1.0", (requirement(well_formed),))
 
 
 def test_a_repeated_id_is_refused() -> None:

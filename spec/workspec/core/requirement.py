@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
-IDENTIFIER = re.compile(r"(?P<prefix>[A-Z]{3}-[A-Z]{3})-[0-9]{2}")
+IDENTIFIER = re.compile(r"[A-Z]{3}-[A-Z]{2,4}-[0-9]{2}")
 
 
 class Kind(StrEnum):
