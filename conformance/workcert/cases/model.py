@@ -1,0 +1,217 @@
+"""What a case is: a header and steps, frozen values without behaviour of their own.
+
+``Value`` is a plain value (see `workcert.codec`), with references where a step depends on earlier answers;
+``Matcher`` a plain value with the nodes of `workcert.cases.matcher`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+from attrs import field, frozen
+
+from workcert.references import references, renamed
+
+FORMAT: Final = 1
+"""The version of the case format that this kit reads and writes."""
+
+UNCHANGED: Final = "unchanged"
+"""As ``record`` of a step: neither the record nor its row version moved."""
+
+Value: TypeAlias = Any
+Matcher: TypeAlias = Any
+
+
+@frozen
+class Header:
+    """The first line. ``profiles`` are needed beside CORE, ``abilities`` of the backend, by name."""
+
+    contract: str
+    name: str
+    title: str
+    requirements: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
+    abilities: tuple[str, ...] = ()
+    config: Mapping[str, Value] = field(factory=dict)
+    handles: tuple[str, ...] = ("A",)
+    digest: str | None = None
+
+
+@frozen
+class Ok:
+    """The call answers, with something that matches."""
+
+    answer: Matcher
+
+
+@frozen
+class Refusal:
+    """The call is refused. ``code`` is a text or a matcher of texts; ``details`` None asks for nothing."""
+
+    code: Matcher
+    details: Matcher | None = None
+
+
+Expectation: TypeAlias = Ok | Refusal
+
+
+@frozen
+class Call:
+    """One method call on one handle. Without ``expect`` the model alone judges."""
+
+    id: str
+    on: str
+    call: str
+    args: Mapping[str, Value]
+    at_s: int | None = None
+    expect: Expectation | None = None
+    record: Matcher | None = None
+    """A matcher for the addressed record after the call, or `UNCHANGED`."""
+    of: Value | None = None
+    """The id of the record that ``record`` and ``version`` are about, where it is not the addressed one."""
+    version: Literal["same", "moved"] | None = None
+    note: str | None = None
+
+
+@frozen
+class Restart:
+    """Every handle is closed, then opened again on the same place."""
+
+    id: str
+    note: str | None = None
+
+
+@frozen
+class Inject:
+    """A record put there as it is; version None leaves its row without one."""
+
+    id: str
+    on: str
+    record: Value
+    version: int | None
+    note: str | None = None
+
+
+@frozen
+class Together:
+    """Calls at once, each on a handle of its own; every round runs the whole case on a fresh store."""
+
+    id: str
+    calls: tuple[Call, ...]
+    rounds: int = 1
+    expect_one_of: tuple[tuple[Expectation, ...], ...] | None = None
+    note: str | None = None
+
+
+@frozen
+class Frozen:
+    """The calls of ``during`` commit after ``frozen`` has read and decided, and before it commits."""
+
+    id: str
+    frozen: Call
+    during: tuple[Call, ...]
+    note: str | None = None
+
+
+@frozen
+class Repeat:
+    """``steps``, ``times`` times over; `unrolled` gives them one by one."""
+
+    id: str
+    times: int
+    steps: tuple[Call | Restart | Inject | Together | Frozen, ...]
+    note: str | None = None
+
+
+Plain: TypeAlias = Call | Restart | Inject | Together | Frozen
+Step: TypeAlias = Plain | Repeat
+
+
+@frozen
+class Case:
+    header: Header
+    steps: tuple[Step, ...]
+
+
+def within(step: Step) -> tuple[Plain, ...]:
+    """The steps inside a step, outermost only; none for a simple one."""
+    match step:
+        case Together(calls=calls):
+            return calls
+        case Frozen(frozen=held, during=during):
+            return (held, *during)
+        case Repeat(steps=steps):
+            return steps
+    return ()
+
+
+def every_step(steps: tuple[Step, ...]) -> Iterator[Step]:
+    """All steps, those inside others after the one that holds them."""
+    for step in steps:
+        yield step
+        yield from every_step(within(step))
+
+
+def calls_of(case: Case) -> Iterator[Call]:
+    """All calls of a case, in the order of writing; those of a repeat once."""
+    return (step for step in every_step(case.steps) if isinstance(step, Call))
+
+
+def unrolled(steps: tuple[Step, ...]) -> Iterator[Plain]:
+    """The steps with each `Repeat` replaced by its iterations.
+
+    Ids are written ``id#n`` from 1; references inside the body to a step of the body mean the same iteration.
+    """
+    for step in steps:
+        if not isinstance(step, Repeat):
+            yield step
+            continue
+        inside = [inner.id for inner in every_step(step.steps)]
+        for n in range(1, step.times + 1):
+            names = {name: f"{name}#{n}" for name in inside}
+            yield from (_named(inner, names) for inner in step.steps)
+
+
+def required_abilities(case: Case) -> frozenset[str]:
+    """The abilities without which the steps of a case cannot be run, by name."""
+    needed: set[str] = {"second_handle"} if len(case.header.handles) > 1 else set()
+    for step in every_step(case.steps):
+        match step:
+            case Restart():
+                needed.add("restart")
+            case Inject():
+                needed.add("inject")
+            case Frozen():
+                needed.add("pause")
+    return frozenset(needed)
+
+
+def addressed(call: Call, args: Mapping[str, Any], answer: Any) -> str | None:
+    """The id of the record that a call is about, or None.
+
+    Args:
+        call: the step; its ``of`` counts first when it holds no reference (resolve it before).
+        args: its arguments, resolved, plain.
+        answer: its answer, plain; None when it was refused.
+    """
+    if isinstance(call.of, str):
+        return call.of
+    if isinstance(args.get("workload_id"), str):
+        return str(args["workload_id"])
+    if isinstance(answer, dict) and isinstance(answer.get("workload"), dict):
+        return str(answer["workload"]["workload_id"])
+    return None
+
+
+def _named(step: Any, names: Mapping[str, str]) -> Any:
+    step = renamed(step, names) if any(references(step)) else step
+    changes: dict[str, Any] = {"id": names[step.id]}
+    match step:
+        case Together(calls=calls):
+            changes["calls"] = tuple(_named(call, names) for call in calls)
+        case Frozen(frozen=held, during=during):
+            changes["frozen"] = _named(held, names)
+            changes["during"] = tuple(_named(call, names) for call in during)
+    return attrs.evolve(step, **changes)

@@ -1,0 +1,296 @@
+"""Text to case. Whatever is wrong with a file is found here, with its line, before any store is opened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import define
+
+from workcert.backends.protocol import Ability
+from workcert.cases.contracts import Contract, contracts
+from workcert.cases.model import (
+    FORMAT,
+    UNCHANGED,
+    Call,
+    Case,
+    Expectation,
+    Frozen,
+    Header,
+    Inject,
+    Repeat,
+    Restart,
+    Step,
+    Together,
+    every_step,
+    required_abilities,
+)
+from workcert.cases.reading import Reader, listed
+from workcert.codec import CodecError, parse_json
+
+_ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
+_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "repeat")
+_HEADER: Final = frozenset(
+    {"format", "contract", "name", "title", "requirements", "profiles", "abilities"}
+    | {"config", "handles", "digest"}
+)
+_MEMBERS: Final[Mapping[str, frozenset[str]]] = {
+    "call": frozenset({"id", "on", "at_s", "call", "args", "expect", "record", "of", "version", "note"}),
+    "restart": frozenset({"id", "restart", "note"}),
+    "inject": frozenset({"id", "on", "inject", "version", "note"}),
+    "together": frozenset({"id", "together", "rounds", "expect_one_of", "note"}),
+    "frozen": frozenset({"id", "frozen", "during", "note"}),
+    "repeat": frozenset({"id", "repeat", "steps", "note"}),
+}
+_CUT_SHORT: Final = "the file was cut short; get it whole, or close it with an end line"
+
+
+def parse(text: str, source: str = "<case>", known: Mapping[str, Contract] | None = None) -> Case:
+    """Read a case.
+
+    Args:
+        text: the whole file.
+        source: where it came from, for messages.
+        known: the contracts by name; those of this kit if None.
+
+    Raises:
+        CaseError: the first fault found.
+    """
+    # Not splitlines: a text may hold U+2028 and its like, which are no ends of lines in JSON.
+    lines = text.removesuffix("\n").split("\n")
+    reader = _Steps(source, contracts() if known is None else known)
+    header = reader.header(lines[0])
+    end = _end_of(reader, lines)
+    steps: list[Step] = []
+    for number, line in enumerate(lines[1:-1], start=2):
+        reader.line = number
+        steps.append(reader.step(reader.raw(line), inside=""))
+    reader.line = len(lines)
+    if end != len(steps):
+        raise reader.fault(f"the end line says {end} steps, the file has {len(steps)}", _CUT_SHORT)
+    case = Case(header, tuple(steps))
+    missing = sorted(required_abilities(case) - set(header.abilities))
+    if missing:
+        reader.line = 1
+        raise reader.fault(f"the steps need the ability {missing[0]!r}", "add it to abilities in the header")
+    return case
+
+
+def _end_of(reader: _Steps, lines: list[str]) -> int:
+    reader.line = len(lines)
+    if len(lines) < 2:
+        raise reader.fault("no end line", _CUT_SHORT)
+    try:
+        last = parse_json(lines[-1])
+    except CodecError:
+        raise reader.fault("the last line is no end line", _CUT_SHORT) from None
+    if not isinstance(last, dict) or last.keys() != {"end"} or type(last["end"]) is not int:
+        raise reader.fault("the last line is no end line", _CUT_SHORT)
+    return last["end"]
+
+
+@define
+class _Steps(Reader):
+    """Header and steps."""
+
+    def header(self, line: str) -> Header:
+        raw = self.raw(line)
+        if "format" not in raw:
+            raise self.fault("the first line is no header", 'begin the file with {"format": 1, ...}')
+        if raw["format"] != FORMAT or type(raw["format"]) is not int:
+            cause = f"format {raw['format']!r}, and this kit reads format {FORMAT}"
+            raise self.fault(cause, "use the version of workcert that wrote the file")
+        self.only(raw, _HEADER, "the header")
+        name = self.need(raw, "contract", str, "the header")
+        if name not in self.known:
+            raise self.fault(f"unknown contract {name!r}", f"known are {listed(self.known)}")
+        self.contract = self.known[name]
+        self.handles = self.texts(raw, "handles")
+        if not self.handles:
+            raise self.fault("no handle", 'name at least one, "A"')
+        title = self.need(raw, "title", str, "the header")
+        case_name = self.need(raw, "name", str, "the header")
+        if not _NAME.fullmatch(case_name):
+            raise self.fault(f"name {case_name!r}", "use lower-case words with - between, folders with /")
+        digest = raw.get("digest")
+        if digest is not None and not isinstance(digest, str):
+            raise self.fault("'digest' is no text", "write the digest of the specification, or null")
+        config = self.value(self.need(raw, "config", dict, "the header"), "config")
+        return Header(
+            contract=name,
+            name=case_name,
+            title=title,
+            requirements=self.texts(raw, "requirements"),
+            profiles=self.among(self.texts(raw, "profiles"), self.contract.profiles, "profile"),
+            abilities=self.among(self.texts(raw, "abilities"), frozenset(Ability), "ability"),
+            config=config,
+            handles=self.handles,
+            digest=digest,
+        )
+
+    def among(self, found: tuple[str, ...], known: frozenset[str], what: str) -> tuple[str, ...]:
+        for each in found:
+            if each not in known:
+                raise self.fault(f"unknown {what} {each!r}", f"known are {listed(known)}")
+        return found
+
+    # ------------------------------------------------------------------------------------- steps
+
+    def step(self, raw: dict[str, Any], inside: str) -> Any:
+        """One step. ``inside`` names the step around it, or is empty."""
+        kinds = [kind for kind in _KINDS if kind in raw]
+        if len(kinds) != 1:
+            found = listed(kinds) if kinds else "none"
+            raise self.fault(f"a step is exactly one of {listed(_KINDS)}, this one has {found}", "write one")
+        kind = kinds[0]
+        if inside in ("together", "frozen") and kind != "call":
+            raise self.fault(f"a {kind} step inside a {inside} step", "put only calls there")
+        if inside == "repeat" and kind == "repeat":
+            raise self.fault("a repeat inside a repeat", "write the inner one out")
+        self.only(raw, _MEMBERS[kind], f"a {kind} step")
+        note = self.need(raw, "note", str, "a step") if "note" in raw else None
+        step_id = self.new_id(raw)
+        match kind:
+            case "call":
+                return self.call(raw, step_id, note)
+            case "restart":
+                if raw["restart"] is not True:
+                    raise self.fault("'restart' is not true", 'write "restart": true')
+                return Restart(step_id, note)
+            case "inject":
+                return self.inject(raw, step_id, note)
+            case "together":
+                return self.together(raw, step_id, note)
+            case "frozen":
+                return self.frozen(raw, step_id, note)
+        return self.repeat(raw, step_id, note)
+
+    def new_id(self, raw: Mapping[str, Any]) -> str:
+        step_id: str = self.need(raw, "id", str, "a step")
+        if not _ID.fullmatch(step_id):
+            raise self.fault(f"step id {step_id!r}", "use letters, digits, _ and -, a letter first")
+        if step_id in self.ids:
+            raise self.fault(f"step id {step_id!r} is used twice", "give each step an id of its own")
+        self.ids.add(step_id)
+        return step_id
+
+    def handle(self, raw: Mapping[str, Any]) -> str:
+        on: str = self.need(raw, "on", str, "a step")
+        if on not in self.handles:
+            raise self.fault(f"unknown handle {on!r}", f"the header names {listed(self.handles)}")
+        return on
+
+    def call(self, raw: dict[str, Any], step_id: str, note: str | None) -> Call:
+        name = self.need(raw, "call", str, "a call")
+        signature = self.contract.calls.get(name)
+        if signature is None:
+            raise self.fault(f"unknown call {name!r}", f"known are {listed(self.contract.calls)}")
+        if signature.timed != ("at_s" in raw):
+            need = "needs" if signature.timed else "takes no"
+            raise self.fault(f"{name} {need} at_s", "the time of a call is a member of its step")
+        version = raw.get("version")
+        if version not in (None, "same", "moved"):
+            raise self.fault(f"version {version!r} of a call", 'write "same" or "moved"')
+        step = Call(
+            id=step_id,
+            on=self.handle(raw),
+            call=name,
+            args=self.arguments(name, self.need(raw, "args", dict, "a call")),
+            at_s=self.need(raw, "at_s", int, "a call") if signature.timed else None,
+            expect=self.expectation(raw["expect"]) if "expect" in raw else None,
+            record=self.matcher(raw["record"], "record") if "record" in raw else None,
+            of=self.value(raw["of"], "of") if "of" in raw else None,
+            version=version,
+            note=note,
+        )
+        self.answered.add(step_id)
+        return step
+
+    def arguments(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
+        signature = self.contract.calls[name]
+        for argument in raw:
+            if argument == self.contract.instant:
+                raise self.fault(f"{argument!r} among the arguments of {name}", "write it as at_s")
+            if argument not in signature.arguments:
+                known = listed(signature.arguments) or "none"
+                raise self.fault(f"unknown argument {argument!r} of {name}", f"it takes {known}")
+        for argument in signature.arguments.keys() - signature.optional:
+            if argument not in raw:
+                raise self.fault(f"{name} misses the argument {argument!r}", "write every argument out")
+        args = {argument: self.value(value, argument) for argument, value in raw.items()}
+        for argument, value in args.items():
+            self.fits(signature.arguments[argument], value, argument)
+        return args
+
+    def inject(self, raw: dict[str, Any], step_id: str, note: str | None) -> Inject:
+        version = raw.get("version", ...)
+        if version is not None and (type(version) is not int or version < 1):
+            raise self.fault("'version' of an inject step", "write an integer from 1, or null")
+        record = self.value(self.object(raw["inject"], "the record"), "inject")
+        self.fits(self.contract.record, record, "inject")
+        return Inject(step_id, self.handle(raw), record, version, note)
+
+    def together(self, raw: dict[str, Any], step_id: str, note: str | None) -> Together:
+        before = set(self.answered)
+        calls: list[Call] = []
+        for each in self.need(raw, "together", list, "a step"):
+            inner = self.object(each, "a step of together")
+            calls.append(self.bare(self.step(inner, inside="together"), ("expect", "record", "version")))
+            # They run at once, so none can wait for the answer of another.
+            self.answered = set(before)
+        if len({call.on for call in calls}) != len(calls) or len(calls) < 2:
+            cause = "together needs two calls or more, each on a handle of its own"
+            raise self.fault(cause, "name more handles")
+        self.answered |= {call.id for call in calls}
+        rounds = raw.get("rounds", 1)
+        if type(rounds) is not int or rounds < 1:
+            raise self.fault(f"rounds {rounds!r}", "write an integer from 1")
+        allowed = self.allowed(raw["expect_one_of"], len(calls)) if "expect_one_of" in raw else None
+        return Together(step_id, tuple(calls), rounds, allowed, note)
+
+    def allowed(self, raw: Any, width: int) -> tuple[tuple[Expectation, ...], ...]:
+        rows = raw if isinstance(raw, list) else []
+        if not rows or not all(isinstance(row, list) and len(row) == width for row in rows):
+            remedy = f"write one row per outcome, each of {width} expectations"
+            raise self.fault("'expect_one_of' is no array of rows", remedy)
+        return tuple(tuple(self.expectation(each) for each in row) for row in rows)
+
+    def frozen(self, raw: dict[str, Any], step_id: str, note: str | None) -> Frozen:
+        inner = self.object(raw["frozen"], "the frozen step")
+        before = set(self.answered)
+        held: Call = self.step(inner, inside="frozen")
+        held = self.bare(held, ("version",))
+        if held.record == UNCHANGED:
+            raise self.fault("'unchanged' on a frozen call", "others change the record meanwhile; match it")
+        self.answered = before
+        during = [self.object(each, "a step of during") for each in self.need(raw, "during", list, "a step")]
+        if not during:
+            raise self.fault("'during' is empty", "write the calls that commit meanwhile")
+        calls = tuple(self.step(each, inside="frozen") for each in during)
+        if any(call.on == held.on for call in calls):
+            raise self.fault(f"a call of 'during' on the frozen handle {held.on!r}", "use another handle")
+        self.answered.add(held.id)
+        return Frozen(step_id, held, calls, note)
+
+    def bare(self, call: Call, members: tuple[str, ...]) -> Call:
+        for member in members:
+            if getattr(call, member) is not None:
+                cause = f"{member!r} on {call.id!r} has no meaning here"
+                raise self.fault(cause, "see FORMAT.md, together and frozen")
+        return call
+
+    def repeat(self, raw: dict[str, Any], step_id: str, note: str | None) -> Repeat:
+        times = self.need(raw, "repeat", int, "a step")
+        bodies = [self.object(each, "a step of repeat") for each in self.need(raw, "steps", list, "a step")]
+        if times < 1 or not bodies:
+            raise self.fault("a repeat of nothing", "write a count from 1 and at least one step")
+        before = set(self.answered)
+        steps = tuple(self.step(each, inside="repeat") for each in bodies)
+        inside = {step.id for step in every_step(steps)}
+        # From outside an iteration has to be named, else a reference would have several answers.
+        self.repeated |= dict.fromkeys(inside, times)
+        gained = self.answered - before
+        self.answered = before | {f"{name}#{n}" for name in gained for n in range(1, times + 1)}
+        return Repeat(step_id, times, steps, note)

@@ -1,0 +1,167 @@
+"""References to earlier answers, and the other values of a case that are known only when it runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+REFERENCE = re.compile(r"(?P<step>[A-Za-z_][\w-]*(?:#\d+)?)(?P<members>(?:\.[^.\[\]]+|\[-?\d+\])*)", re.ASCII)
+_MEMBER = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
+
+
+class ReferenceFault(Exception):  # noqa: N818 - a fact about a step, not an error of the program
+    """A reference has no value here; the step that holds it is *not applicable*."""
+
+
+class UnknownReference(ReferenceFault):
+    """No step of this id has answered yet, or its answer has no such member, or one of the wrong type."""
+
+
+class RefusedReference(ReferenceFault):
+    """The step referred to was refused, or was itself not applicable."""
+
+
+@frozen
+class Refused:
+    """The answer of a refused step. With code ``not_applicable`` it stands for a step that was left out."""
+
+    code: str
+    details: Any = None
+
+
+@frozen
+class Ref:
+    """A member of the answer of an earlier step: ``c1``, ``w.workload.workload_id``, ``x[0]``, ``h#2.a``.
+
+    ``plus`` is added to an integer, ``append`` to a text; at most one of them is not None.
+    """
+
+    path: str
+    plus: int | None = None
+    append: str | None = None
+
+    @property
+    def step(self) -> str:
+        """The id of the step referred to (with ``#n`` for an iteration of a repeat)."""
+        return re.split(r"[.\[]", self.path, maxsplit=1)[0]
+
+
+@frozen
+class Text:
+    """Parts joined to one text. A referenced integer is written in decimal."""
+
+    parts: tuple[str | Ref, ...]
+
+
+@frozen
+class RepeatText:
+    """A text ``count`` times over, kept short in the file."""
+
+    text: str
+    count: int
+
+
+@frozen
+class JsonBytes:
+    """The UTF-8 bytes of a value's compact JSON text, members in the order written."""
+
+    value: Any
+
+
+def references(value: Any) -> Iterator[Ref]:
+    """Every reference inside a value, in the order of writing."""
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, Mapping):
+        for member in value.values():
+            yield from references(member)
+    elif isinstance(value, (list, tuple)):
+        for member in value:
+            yield from references(member)
+    elif attrs.has(type(value)):
+        for field in attrs.fields(type(value)):
+            yield from references(getattr(value, field.name))
+
+
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """The value with each reference to a step named in ``names`` turned to its new name."""
+    if isinstance(value, Ref):
+        new = names.get(value.step)
+        return value if new is None else attrs.evolve(value, path=new + value.path[len(value.step) :])
+    return _rebuilt(value, lambda member: renamed(member, names))
+
+
+def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
+    """The value with references, `Text`, `RepeatText` and `JsonBytes` replaced by what they stand for.
+
+    Args:
+        value: plain JSON, or a matcher, with such nodes inside.
+        answers: step id to the plain JSON of its answer, or to `Refused`.
+
+    Raises:
+        UnknownReference, RefusedReference: the step that holds the value is not applicable.
+    """
+    match value:
+        case Ref():
+            return _looked_up(value, answers)
+        case Text(parts):
+            return "".join(_as_text(resolve(part, answers)) for part in parts)
+        case RepeatText(text, count):
+            return text * count
+        case JsonBytes(inner):
+            plain = resolve(inner, answers)
+            text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+            return text.encode("utf-8")
+    return _rebuilt(value, lambda member: resolve(member, answers))
+
+
+def _rebuilt(value: Any, change: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: change(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [change(member) for member in value]
+    if isinstance(value, tuple):
+        return tuple(change(member) for member in value)
+    if attrs.has(type(value)):
+        changes = {f.name: change(getattr(value, f.name)) for f in attrs.fields(type(value))}
+        return attrs.evolve(value, **changes)
+    return value
+
+
+def _looked_up(ref: Ref, answers: Mapping[str, Any]) -> Any:
+    if ref.step not in answers:
+        raise UnknownReference(f"{ref.path}: no step {ref.step!r} has answered")
+    seen = answers[ref.step]
+    if isinstance(seen, Refused):
+        raise RefusedReference(f"{ref.path}: step {ref.step!r} was refused ({seen.code})")
+    for name, index in _MEMBER.findall(ref.path[len(ref.step) :]):
+        try:
+            seen = seen[name] if name else seen[int(index)]
+        except (KeyError, IndexError, TypeError):
+            raise UnknownReference(f"{ref.path}: the answer has no member {name or f'[{index}]'}") from None
+    return _adjusted(ref, seen)
+
+
+def _adjusted(ref: Ref, seen: Any) -> Any:
+    if ref.plus is not None:
+        if isinstance(seen, bool) or not isinstance(seen, int):
+            raise UnknownReference(f"{ref.path}: plus needs an integer, the answer has {seen!r}")
+        return seen + ref.plus
+    if ref.append is not None:
+        if not isinstance(seen, str):
+            raise UnknownReference(f"{ref.path}: append needs a text, the answer has {seen!r}")
+        return seen + ref.append
+    return seen
+
+
+def _as_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, int) and not isinstance(part, bool):
+        return str(part)
+    raise UnknownReference(f"$text joins texts and integers, not {part!r}")
