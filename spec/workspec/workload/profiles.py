@@ -1,7 +1,7 @@
 """Profiles and tiers of the workload contract.
 
-A profile is a part of the contract that a store claims or leaves out; each requirement belongs to exactly one.
-A tier is a named set of profiles. The tiers are nested, so that a store has at most one highest tier.
+A profile is a part of the contract that a store claims or leaves out; each requirement belongs to exactly
+one. A tier is a named set of profiles. The tiers are nested, so that a store has at most one highest tier.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SNAPSHOT: Final = "snapshot"
 PAUSE: Final = "pause"
 
 ABILITIES: Final = frozenset({RESET, SECOND_HANDLE, RESTART, INJECT, SNAPSHOT, PAUSE})
-"""What a backend may let the kit do; a profile or a requirement names those without which it cannot be seen."""
+"""What a backend may let the kit do. A profile or a requirement names what it cannot be seen without."""
 
 
 @frozen
@@ -49,9 +49,9 @@ PROFILES: Final = (
     Profile(CORE, "Admission, claims, fences, deadlines, budgets, recovery and re-arms through one handle."),
     Profile(DURABLE, "What was committed gives the same answers after a restart.", (RESTART,)),
     Profile(WRITERS, "Several writers of one store decide as one authority.", (SECOND_HANDLE,)),
-    Profile(DEPENDENCIES, "Work is claimable only when the work that it depends on is in the required state."),
+    Profile(DEPENDENCIES, "Work is claimable only when what it depends on is in the required state."),
     Profile(SECRETS, "Secret material is kept out of records."),
-    Profile(LEGACY, "Records and rows of older versions keep the contract that they were made under.", (INJECT,)),
+    Profile(LEGACY, "Records and rows of older versions keep their contract.", (INJECT,)),
     Profile(MIGRATION, "The content of a legacy file is taken over whole or not at all."),
 )
 
