@@ -113,7 +113,7 @@ def test_a_text_refers_to_what_exists(requirement: Requirement) -> None:
     for other in re.findall(r"WRK-[A-Z]+-[0-9]+", requirement.text):
         assert other in CATALOGUE
         assert other != requirement.id
-    known = {*State, *AttemptStatus, *ErrorCode, *PROFILE_IDS}
+    known = {*State, *AttemptStatus, *ErrorCode}
     for word in re.findall(r"(?<![-A-Za-z_])[A-Z]{2,}(?:_[A-Z]+)+(?![A-Za-z_])", requirement.text):
         assert word in known, f"{word} is no state, no attempt status and no code"
 

@@ -161,7 +161,7 @@ REPLAY: Final = (
     ),
     Requirement(
         "WRK-REP-04",
-        "A replay compares neither `trigger`, `session_id`, `created_at` nor the authorization snapshot, "
+        "A replay compares none of `trigger`, `session_id`, `created_at` and the authorization snapshot, "
         "which was checked already.",
         Kind.SCENARIO,
         CORE,

@@ -185,8 +185,9 @@ PORT: Final = (
     ),
     Requirement(
         "WRK-PRT-11",
-        "A repeated cancel succeeds without change, in CANCELLATION_REQUESTED and in CANCELLED alike. Work "
-        "in DEAD_LETTER may be cancelled; for work in SUCCEEDED the answer is `WORKLOAD_STATE_INVALID`.",
+        "A repeated cancel succeeds without change, in CANCELLATION_REQUESTED and in CANCELLED alike; a "
+        "store may declare that it refuses one. Work in DEAD_LETTER may be cancelled; for work in SUCCEEDED "
+        "the answer is `WORKLOAD_STATE_INVALID`.",
         Kind.RULE,
         CORE,
     ),

@@ -304,9 +304,9 @@ CANCELLATION: Final = (
     ),
     Requirement(
         "WRK-CAN-07",
-        "The holder acknowledges a requested cancellation through the fence: the attempt becomes CANCELLED "
-        "with `ended_at` = now, the claim is cleared and the work moves to CANCELLED. In any other state "
-        "than CANCELLATION_REQUESTED an acknowledgement that passes the fence is refused with "
+        "The holder acknowledges a requested cancellation through the fence: the attempt ends as a "
+        "cancelled one with `ended_at` = now, the claim is cleared and the work moves to CANCELLED. In any "
+        "other state than CANCELLATION_REQUESTED an acknowledgement that passes the fence is refused with "
         "`WORKLOAD_STATE_INVALID`.",
         Kind.RULE,
         CORE,

@@ -52,9 +52,9 @@ WRITERS_OF_ONE_STORE: Final = (
     ),
     Requirement(
         "WRK-MWR-06",
-        "Concurrent recovery of one lapsed lease gives exactly one list with the id and one empty list, and "
-        "one RECOVERING event. Afterwards both projections equal the committed record, and later recoveries "
-        "return nothing and commit nothing.",
+        "Two concurrent recoveries of one lapsed lease give exactly one list with the id and one empty "
+        "list, and one RECOVERING event. Afterwards both projections equal the committed record, and later "
+        "recoveries return nothing and commit nothing.",
         Kind.SCENARIO,
         WRITERS,
     ),
