@@ -1,0 +1,156 @@
+"""One handle on the committed rows: it reads, and makes the one guarded write of an operation.
+
+Between the two no lock is held: what another handle commits there makes this one lose (WRK-MWR-05).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from workspec.workload.vocabulary import ErrorCode, StoreUnavailable, Workload, WorkloadError
+from workstore.memory.arguments import wrong_type
+from workstore.memory.json_values import detached
+from workstore.memory.projection import Projection
+from workstore.memory.refusals import Answer, CommitThenRefuse, Decision, refusal
+from workstore.memory.rows import Row, Rows
+
+Pause = Callable[[], None]
+
+
+class Handle:
+    """Reading, committing, and what a test may do to a store."""
+
+    def __init__(self, rows: Rows, on_close: Callable[[], None] | None) -> None:
+        self._rows = rows
+        self._on_close = on_close
+        self._closed = False
+        self._pause: tuple[int, Pause] | None = None
+        with rows.lock:
+            self._projection = Projection(rows)
+            self._projection.refresh()
+
+    # --- what tests may do
+
+    def reset(self) -> None:
+        """Empty the store, for every handle on it; armed pauses are disarmed."""
+        with self._opened() as rows:
+            rows.clear()
+
+    def inject(self, *, record: Workload, version: int | None) -> None:
+        """Put a record there as it is. ``version`` None leaves the row without one (WRK-ROW-01).
+
+        Raises:
+            TypeError: a record or a version of a wrong Python type.
+        """
+        if not isinstance(record, Workload):
+            raise wrong_type("record", "a Workload", record)
+        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+            raise wrong_type("version", "an int or None", version)
+        with self._opened() as rows:
+            self._projection.adopt(rows.put(detached(record), version))
+
+    def snapshot(self) -> dict[str, int | None]:
+        """The committed rows: workload id to row version, None where the row has none (P-07)."""
+        with self._opened() as rows:
+            return {row.workload.workload_id: row.version for row in rows}
+
+    def pause(self, callback: Pause | None) -> None:
+        """Arm this handle once: its next write runs ``callback`` first, with everything decided and no lock
+        held. A call that writes nothing leaves it armed; None disarms it."""
+        with self._opened() as rows:
+            self._pause = None if callback is None else (rows.generation, callback)
+
+    def close(self) -> None:
+        """Close this handle; others on the same rows stay open. Closing twice is harmless."""
+        with self._rows.lock:
+            if self._closed:
+                return
+            self._closed = True
+        if self._on_close is not None:
+            self._on_close()
+
+    # --- reading and writing
+
+    @contextmanager
+    def _opened(self) -> Iterator[Rows]:
+        """The rows, locked, if this handle is open.
+
+        Raises:
+            StoreUnavailable: the handle is closed; nothing was written.
+        """
+        with self._rows.lock:
+            if self._closed:
+                raise StoreUnavailable("this handle is closed; open another on the same store", definite=True)
+            yield self._rows
+
+    def _read(self, workload_id: str) -> Row:
+        with self._opened():
+            row = self._projection.reconcile(workload_id)
+        if row is None:
+            raise refusal(ErrorCode.NOT_FOUND, f"there is no workload {workload_id}")
+        return row
+
+    def _read_all(self) -> list[Row]:
+        with self._opened() as rows:
+            self._projection.refresh()
+            return list(rows)
+
+    def _settle(self, before: Row, decision: Decision[Answer]) -> Answer:
+        """Carry a decision out: the guarded write, then the answer or the refusal."""
+        if decision.commit is not None:
+            self._commit(before, decision.commit)
+        if isinstance(decision, CommitThenRefuse):
+            raise decision.error
+        return decision.answer
+
+    def _commit(self, before: Row | None, after: Workload) -> Row:
+        """The guarded write (WRK-MWR-05): it goes through only if ``before`` is still the committed row.
+        Whoever loses adopts the row that won.
+
+        Raises:
+            WorkloadError: CONFLICT; RESULT_DUPLICATE when another workload took the result id meanwhile
+                (P-08).
+        """
+        self._run_pause()
+        with self._opened() as rows:
+            present = rows.find(after.workload_id)
+            if present is not before:
+                self._projection.adopt(present)
+                raise refusal(
+                    ErrorCode.CONFLICT, "somebody else changed this workload meanwhile; read it again"
+                )
+            if _brings_taken_result(rows, before, after):
+                raise refusal(ErrorCode.RESULT_DUPLICATE, "another workload has recorded this result id")
+            row = rows.commit(before, after)
+            self._projection.adopt(row)
+            return row
+
+    def _commit_each(self, edits: list[tuple[Row, Workload]]) -> list[str]:
+        """One guarded write per workload; the ids that were written. Whoever lost a race is skipped: the
+        winner has dealt with it (WRK-EDL-01, WRK-REC-09)."""
+        written = []
+        for before, after in edits:
+            try:
+                self._commit(before, after)
+            except WorkloadError as error:
+                if error.code != ErrorCode.CONFLICT:
+                    raise
+                continue
+            written.append(after.workload_id)
+        return written
+
+    def _run_pause(self) -> None:
+        with self._opened() as rows:
+            armed, self._pause = self._pause, None
+            live = armed is not None and armed[0] == rows.generation
+        if armed is not None and live:
+            armed[1]()
+
+
+def _brings_taken_result(rows: Rows, before: Row | None, after: Workload) -> bool:
+    """Whether this edit records a result under an id that another workload holds (G-18)."""
+    result = after.result
+    if result is None or (before is not None and before.workload.result == result):
+        return False
+    return rows.result_is_taken(result.result_id, except_by=after.workload_id)

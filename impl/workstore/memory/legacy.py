@@ -1,0 +1,202 @@
+"""The legacy file: read strictly, then compared with what is committed before anything is written
+(WRK-MIG)."""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import attrs
+from attrs import frozen
+
+from workspec.workload import vocabulary
+from workspec.workload.vocabulary import AttemptStatus, ErrorCode, Json, State, Workload
+from workstore.memory.arguments import BACKOFFS
+from workstore.memory.json_values import canonical, inspect
+from workstore.memory.refusals import refusal
+
+_PARTS = {"workloads", "idempotency", "result_ids", "event_sequence"}
+
+
+@frozen
+class LegacyFile:
+    """What the file says: the records, and three parts derived from them that serve as a cross-check."""
+
+    workloads: tuple[Workload, ...]
+    idempotency: Mapping[str, str]
+    result_ids: Mapping[str, str]
+    event_sequence: int
+
+
+def read_legacy_file(source: bytes) -> LegacyFile:
+    """Read a legacy file: UTF-8 JSON with the members of `LegacyFile`, ``workloads`` from id to record. A
+    member that may be null may be missing; an unknown one is refused, since it would be lost.
+
+    Raises:
+        WorkloadError: INVALID for whatever is malformed (P-04).
+    """
+    try:
+        content = json.loads(
+            source.decode("utf-8"), object_pairs_hook=_without_repetition, parse_constant=_refuse_constant
+        )
+        return _legacy_file(content)
+    except RecursionError:
+        raise refusal(ErrorCode.INVALID, "the legacy file is nested too deep") from None
+    except ValueError as error:
+        raise refusal(ErrorCode.INVALID, f"the legacy file is malformed: {error}") from error
+
+
+def _legacy_file(content: object) -> LegacyFile:
+    fault = inspect(content).fault
+    if fault is not None:
+        raise ValueError(fault)
+    if not isinstance(content, dict) or set(content) != _PARTS:
+        raise ValueError(f"it must be an object with exactly {', '.join(sorted(_PARTS))}")
+    records = _structured(dict[str, Workload], content["workloads"], "workloads")
+    for workload_id, record in records.items():
+        if workload_id != record.workload_id:
+            raise ValueError(f"the record under {workload_id} calls itself {record.workload_id}")
+        _check_words(record)
+    return LegacyFile(
+        workloads=tuple(records[workload_id] for workload_id in sorted(records)),
+        idempotency=_structured(dict[str, str], content["idempotency"], "idempotency"),
+        result_ids=_structured(dict[str, str], content["result_ids"], "result_ids"),
+        event_sequence=_structured(int, content["event_sequence"], "event_sequence"),
+    )
+
+
+def _check_words(record: Workload) -> None:
+    """States, statuses and the back-off are words of the contract: with others no rule would know the
+    record."""
+    states = [record.state]
+    for event in record.execution_history:
+        states += [event.from_state, event.to_state]
+    for word, known in (
+        *((state, tuple(State)) for state in states),
+        *((attempt.status, tuple(AttemptStatus)) for attempt in record.attempts),
+        (record.retry_policy.backoff, BACKOFFS),
+    ):
+        if word not in known:
+            raise ValueError(f"{record.workload_id} holds the unknown word {word!r}")
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object names a member twice")
+    return members
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+# --- records out of JSON, by the annotations of the vocabulary
+
+
+class _AnyJson:
+    """Stands for the alias of JSON, which is recursive: no reader of annotations needs to unfold it."""
+
+
+_NAMES = {**vars(vocabulary), "Json": _AnyJson}
+
+
+def _structured(kind: Any, value: Any, where: str) -> Any:
+    """The value of a declared type out of its JSON form (the head of the vocabulary gives the forms).
+
+    Raises:
+        ValueError: the JSON has another shape.
+    """
+    if kind is _AnyJson:
+        return value
+    origin, parameters = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        inner = next(parameter for parameter in parameters if parameter is not types.NoneType)
+        return None if value is None else _structured(inner, value, where)
+    if origin in (tuple, frozenset):
+        items = [_structured(parameters[0], item, where) for item in _expect(list, value, where)]
+        return origin(items)
+    if origin is not None and issubclass(origin, Mapping):
+        members = _expect(dict, value, where)
+        return {name: _structured(parameters[1], item, f"{where}.{name}") for name, item in members.items()}
+    if attrs.has(kind):
+        return _structured_record(kind, value, where)
+    return _expect(kind, value, where)
+
+
+def _structured_record(kind: Any, value: Any, where: str) -> Any:
+    members = dict(_expect(dict, value, where))
+    hints = get_type_hints(kind, _NAMES)
+    built = {
+        name: _structured(hint, members.pop(name, None), f"{where}.{name}") for name, hint in hints.items()
+    }
+    if members:
+        raise ValueError(f"{where} has the unknown member {min(members)!r}")
+    return kind(**built)
+
+
+def _expect(kind: type, value: Any, where: str) -> Any:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{where} must be of type {kind.__name__}")
+    return value
+
+
+# --- against what is committed
+
+
+def missing_workloads(file: LegacyFile, committed: Iterable[Workload]) -> list[Workload]:
+    """The workloads of the file that are not committed yet, by id.
+
+    Raises:
+        WorkloadError: MIGRATION_CONFLICT when a committed record differs from that of the file
+            (WRK-MIG-02), or when a derived part of the file is not that of file and store together
+            (WRK-MIG-04, P-05).
+    """
+    present = {workload.workload_id: workload for workload in committed}
+    missing = []
+    for workload in file.workloads:
+        existing = present.get(workload.workload_id)
+        if existing is None:
+            missing.append(workload)
+        elif not _is_same(existing, workload):
+            raise _conflict(f"{workload.workload_id} is committed with other content")
+    together = present | {workload.workload_id: workload for workload in missing}
+    _check_derived_parts(file, [together[workload_id] for workload_id in sorted(together)])
+    return missing
+
+
+def _check_derived_parts(file: LegacyFile, workloads: list[Workload]) -> None:
+    # Two requesters who share a key collapse into one entry here; the old scope did not know the requester.
+    idempotency = {
+        f"{workload.tenant_id}:{workload.application_id}:{workload.idempotency_key}": workload.workload_id
+        for workload in workloads
+    }
+    result_ids = {
+        workload.result.result_id: workload.workload_id
+        for workload in workloads
+        if workload.result is not None
+    }
+    if idempotency != file.idempotency:
+        raise _conflict("the idempotency index of file and store together is not that of the file")
+    if result_ids != file.result_ids:
+        raise _conflict("the result ids of file and store together are not those of the file")
+    if sum(len(workload.execution_history) for workload in workloads) != file.event_sequence:
+        raise _conflict("the events of file and store together are not as many as the file says")
+
+
+def _is_same(one: Workload, other: Workload) -> bool:
+    """Equal as JSON too: for Python alone 1, 1.0 and True are equal."""
+    return one == other and [canonical(value) for value in _json_of(one)] == [
+        canonical(value) for value in _json_of(other)
+    ]
+
+
+def _json_of(workload: Workload) -> list[Json]:
+    outputs = [] if workload.result is None else [workload.result.output]
+    return [workload.input, *(entry.state for entry in workload.checkpoints), *outputs]
+
+
+def _conflict(message: str) -> Exception:
+    return refusal(ErrorCode.MIGRATION_CONFLICT, message)
