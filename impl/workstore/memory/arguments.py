@@ -19,6 +19,7 @@ from workspec.workload.vocabulary import (
     Subject,
     Timeouts,
 )
+from workstore.memory.fence import Fence
 from workstore.memory.json_values import inspect, is_secret, text_fault
 from workstore.memory.numbers import COUNT_MAX, INSTANT_MAX, INSTANT_MIN
 from workstore.memory.refusals import refusal
@@ -131,6 +132,19 @@ class Arguments:
     def _note(self, name: str, fault: str | None) -> None:
         if fault is not None and self._fault is None:
             self._fault = f"{name}: {fault}"
+
+
+def fenced_arguments(
+    workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int
+) -> tuple[Arguments, Fence]:
+    """The arguments that every call of a worker has, looked at but not settled, and its fence.
+
+    Raises:
+        TypeError: one of a wrong Python type.
+    """
+    arguments = Arguments().text(workload_id=workload_id, claim_id=claim_id, worker_id=worker_id)
+    arguments.integer(fencing_token=fencing_token, now_s=now_s)
+    return arguments, Fence(claim_id, worker_id, fencing_token)
 
 
 def admission_arguments(request: object) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from workspec.workload.vocabulary import ErrorCode, StoreUnavailable, Workload, WorkloadError
-from workstore.memory.arguments import wrong_type
+from attrs import evolve
+
+from workspec.workload.vocabulary import ErrorCode, StoreUnavailable, Versioned, Workload, WorkloadError
+from workstore.memory.arguments import Arguments, wrong_type
 from workstore.memory.json_values import detached
 from workstore.memory.projection import Projection
 from workstore.memory.refusals import Answer, CommitThenRefuse, Decision, refusal
@@ -19,7 +21,7 @@ Pause = Callable[[], None]
 
 
 class Handle:
-    """Reading, committing, and what a test may do to a store."""
+    """The reads of the port, the guarded write, and what a test may do to a store."""
 
     def __init__(self, rows: Rows, on_close: Callable[[], None] | None) -> None:
         self._rows = rows
@@ -69,6 +71,38 @@ class Handle:
             self._closed = True
         if self._on_close is not None:
             self._on_close()
+
+    # --- reads
+
+    def get(self, *, workload_id: str, fresh: bool = True) -> Versioned | None:
+        """The record with its row version, or None. ``fresh=False`` answers from what this handle saw last
+        (P-06).
+
+        Raises:
+            WorkloadError: INVALID.
+        """
+        Arguments().text(workload_id=workload_id).flag(fresh=fresh).settle()
+        with self._opened():
+            view = self._projection
+            row = view.reconcile(workload_id) if fresh else view.known().get(workload_id)
+        return _versioned(row) if row is not None else None
+
+    def list_workloads(self, *, tenant_id: str, application_id: str, fresh: bool = True) -> list[Versioned]:
+        """All records of one tenant and application, by workload id. Its cost grows with the stored rows.
+
+        Raises:
+            WorkloadError: INVALID.
+        """
+        Arguments().text(tenant_id=tenant_id, application_id=application_id).flag(fresh=fresh).settle()
+        with self._opened():
+            if fresh:
+                self._projection.refresh()
+            known = dict(self._projection.known())
+        return [
+            _versioned(row)
+            for _, row in sorted(known.items())
+            if (row.workload.tenant_id, row.workload.application_id) == (tenant_id, application_id)
+        ]
 
     # --- reading and writing
 
@@ -154,3 +188,8 @@ def _brings_taken_result(rows: Rows, before: Row | None, after: Workload) -> boo
     if result is None or (before is not None and before.workload.result == result):
         return False
     return rows.result_is_taken(result.result_id, except_by=after.workload_id)
+
+
+def _versioned(row: Row) -> Versioned:
+    versioned = row.versioned()
+    return evolve(versioned, workload=detached(versioned.workload))

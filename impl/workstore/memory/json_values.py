@@ -40,7 +40,7 @@ def text_fault(text: str) -> str | None:
     return None
 
 
-def inspect(value: object) -> Findings:
+def inspect(value: object, max_depth: int = MAX_DEPTH) -> Findings:
     """Look at every value and member name at any depth (G-03), level by level: deep input must not exhaust
     the stack of Python, and neither must a container that holds itself."""
     wrong_type = fault = None
@@ -61,9 +61,9 @@ def inspect(value: object) -> Findings:
             else:
                 fault = fault or _number_fault(item)
         depth += bool(containers)
-        if depth > MAX_DEPTH:
+        if depth > max_depth:
             # Further down only what was never seen, so that a container in itself comes to an end.
-            fault = fault or f"JSON is nested more than {MAX_DEPTH} deep"
+            fault = fault or f"JSON is nested more than {max_depth} deep"
             containers = {key: item for key, item in containers.items() if key not in seen}
         seen.update(containers)
         level = []

@@ -14,9 +14,11 @@ from attrs import frozen
 from workspec.workload import vocabulary
 from workspec.workload.vocabulary import AttemptStatus, ErrorCode, Json, State, Workload
 from workstore.memory.arguments import BACKOFFS
-from workstore.memory.json_values import canonical, inspect
+from workstore.memory.json_values import MAX_DEPTH, canonical, inspect
 from workstore.memory.refusals import refusal
 
+_DEPTH_OF_STATE = 4
+"""The state of a checkpoint stands in the entry, in the list, in the record, in ``workloads``."""
 _PARTS = {"workloads", "idempotency", "result_ids", "event_sequence"}
 
 
@@ -49,7 +51,8 @@ def read_legacy_file(source: bytes) -> LegacyFile:
 
 
 def _legacy_file(content: object) -> LegacyFile:
-    fault = inspect(content).fault
+    # Of the whole file first: without this the code below could meet JSON of any depth.
+    fault = inspect(content, MAX_DEPTH + 1 + _DEPTH_OF_STATE).fault
     if fault is not None:
         raise ValueError(fault)
     if not isinstance(content, dict) or set(content) != _PARTS:
@@ -59,6 +62,7 @@ def _legacy_file(content: object) -> LegacyFile:
         if workload_id != record.workload_id:
             raise ValueError(f"the record under {workload_id} calls itself {record.workload_id}")
         _check_words(record)
+        _check_depth(record)
     return LegacyFile(
         workloads=tuple(records[workload_id] for workload_id in sorted(records)),
         idempotency=_structured(dict[str, str], content["idempotency"], "idempotency"),
@@ -80,6 +84,14 @@ def _check_words(record: Workload) -> None:
     ):
         if word not in known:
             raise ValueError(f"{record.workload_id} holds the unknown word {word!r}")
+
+
+def _check_depth(record: Workload) -> None:
+    """As on admission: what one store may hold another may take over."""
+    for value in _json_of(record):
+        fault = inspect(value).fault
+        if fault is not None:
+            raise ValueError(f"{record.workload_id}: {fault}")
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The verbs of the workload contract. Each looks at its arguments, reads, decides, and settles."""
+"""The verbs of the workload contract that may write. Each looks at its arguments, reads, decides, and settles."""
 
 from __future__ import annotations
 
@@ -16,13 +16,17 @@ from workspec.workload.vocabulary import (
     ExecutionContext,
     Json,
     Result,
-    Versioned,
     Workload,
     WorkloadError,
 )
 from workstore.memory import admission, deadlines, execution, interventions, legacy, outcomes, recovery
-from workstore.memory.arguments import EFFECTS, Arguments, admission_arguments, wrong_type
-from workstore.memory.fence import Fence
+from workstore.memory.arguments import (
+    EFFECTS,
+    Arguments,
+    admission_arguments,
+    fenced_arguments,
+    wrong_type,
+)
 from workstore.memory.handle import Handle
 from workstore.memory.json_values import copied, detached
 from workstore.memory.refusals import refusal
@@ -46,19 +50,23 @@ class WorkloadStore(Handle):
 
     Args:
         new_id: makes the part of claim and attempt ids that must not repeat within the store.
+        rows: what other handles share; a new store when it is left out. `handle` passes it on.
+        on_close: called once, when this handle is closed.
     """
 
-    def __init__(self, *, new_id: Callable[[], str] = _random_id) -> None:
+    def __init__(
+        self,
+        *,
+        new_id: Callable[[], str] = _random_id,
+        rows: Rows | None = None,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(Rows() if rows is None else rows, on_close)
         self._new_id = new_id
-        super().__init__(Rows(), None)
 
     def handle(self, *, on_close: Callable[[], None] | None = None) -> WorkloadStore:
-        """Another handle on the same committed rows. ``on_close`` is called once, when that handle is
-        closed."""
-        other = WorkloadStore.__new__(WorkloadStore)
-        other._new_id = self._new_id
-        Handle.__init__(other, self._rows, on_close)
-        return other
+        """Another handle on the same committed rows, with the same source of ids."""
+        return WorkloadStore(new_id=self._new_id, rows=self._rows, on_close=on_close)
 
     # --- admission
 
@@ -126,7 +134,7 @@ class WorkloadStore(Handle):
             WorkloadError: NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID, STALE_FENCE, STATE_INVALID,
                 CONFLICT.
         """
-        arguments, fence = _fenced(workload_id, claim_id, worker_id, fencing_token, now_s)
+        arguments, fence = fenced_arguments(workload_id, claim_id, worker_id, fencing_token, now_s)
         arguments.settle()
         row = self._read(workload_id)
         self._settle(row, execution.start(row.workload, fence, now_s))
@@ -146,7 +154,7 @@ class WorkloadStore(Handle):
         Raises:
             WorkloadError: INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID, STALE_FENCE, CONFLICT.
         """
-        arguments, fence = _fenced(workload_id, claim_id, worker_id, fencing_token, now_s)
+        arguments, fence = fenced_arguments(workload_id, claim_id, worker_id, fencing_token, now_s)
         arguments.integer(extension_ms=extension_ms, least=1).settle()
         row = self._read(workload_id)
         return self._settle(row, execution.heartbeat(row.workload, fence, extension_ms, now_s))
@@ -167,7 +175,7 @@ class WorkloadStore(Handle):
             WorkloadError: NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID, STALE_FENCE, INVALID,
                 SECRET_MATERIAL.
         """
-        arguments, fence = _fenced(workload_id, claim_id, worker_id, fencing_token, now_s)
+        arguments, fence = fenced_arguments(workload_id, claim_id, worker_id, fencing_token, now_s)
         arguments.texts(secret_references=secret_references).settle()
         row = self._read(workload_id)
         # Copied first: the input and the checkpoints of the answer are the caller's to edit.
@@ -190,7 +198,7 @@ class WorkloadStore(Handle):
             WorkloadError: SECRET_MATERIAL, INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID,
                 STALE_FENCE, STATE_INVALID, CONFLICT.
         """
-        arguments, fence = _fenced(workload_id, claim_id, worker_id, fencing_token, now_s)
+        arguments, fence = fenced_arguments(workload_id, claim_id, worker_id, fencing_token, now_s)
         arguments.safe_json(state=state).settle()
         row = self._read(workload_id)
         entry = self._settle(row, execution.checkpoint(row.workload, fence, copied(state), now_s))
@@ -218,7 +226,7 @@ class WorkloadStore(Handle):
             WorkloadError: SECRET_MATERIAL, INVALID, RESULT_CONFLICT, RESULT_DUPLICATE, NOT_FOUND, TIMED_OUT
                 (commits), CLAIM_INVALID, STALE_FENCE, STATE_INVALID, CONFLICT.
         """
-        arguments, fence = _fenced(workload_id, claim_id, worker_id, fencing_token, now_s)
+        arguments, fence = fenced_arguments(workload_id, claim_id, worker_id, fencing_token, now_s)
         arguments.not_blank(result_id=result_id).safe_json(output=output).texts(references=references)
         arguments.integer(schema_version=schema_version, least=1).settle()
         completion = outcomes.Completion(result_id, copied(output), references, schema_version)
@@ -252,7 +260,7 @@ class WorkloadStore(Handle):
             WorkloadError: SECRET_MATERIAL, INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID,
                 STALE_FENCE, STATE_INVALID, CONFLICT.
         """
-        arguments, fence = _fenced(workload_id, claim_id, worker_id, fencing_token, now_s)
+        arguments, fence = fenced_arguments(workload_id, claim_id, worker_id, fencing_token, now_s)
         arguments.text(kind=kind).safe_text(error=error)
         if effect is not None:
             arguments.one_of(EFFECTS, effect=effect)
@@ -291,7 +299,7 @@ class WorkloadStore(Handle):
         Raises:
             WorkloadError: NOT_FOUND, CLAIM_INVALID, STALE_FENCE, STATE_INVALID, CONFLICT.
         """
-        arguments, fence = _fenced(workload_id, claim_id, worker_id, fencing_token, now_s)
+        arguments, fence = fenced_arguments(workload_id, claim_id, worker_id, fencing_token, now_s)
         arguments.settle()
         row = self._read(workload_id)
         return self._settle(row, interventions.acknowledge_cancel(row.workload, fence, now_s))
@@ -339,39 +347,6 @@ class WorkloadStore(Handle):
                 edits.append((row, edited))
         return self._commit_each(edits)
 
-    # --- reads
-
-    def get(self, *, workload_id: str, fresh: bool = True) -> Versioned | None:
-        """The record with its row version, or None. ``fresh=False`` answers from what this handle saw last
-        (P-06).
-
-        Raises:
-            WorkloadError: INVALID.
-        """
-        Arguments().text(workload_id=workload_id).flag(fresh=fresh).settle()
-        with self._opened():
-            if fresh:
-                self._projection.reconcile(workload_id)
-            row = self._projection.known().get(workload_id)
-        return _versioned(row) if row is not None else None
-
-    def list_workloads(self, *, tenant_id: str, application_id: str, fresh: bool = True) -> list[Versioned]:
-        """All records of one tenant and application, by workload id. Its cost grows with the stored rows.
-
-        Raises:
-            WorkloadError: INVALID.
-        """
-        Arguments().text(tenant_id=tenant_id, application_id=application_id).flag(fresh=fresh).settle()
-        with self._opened():
-            if fresh:
-                self._projection.refresh()
-            known = dict(self._projection.known())
-        return [
-            _versioned(row)
-            for _, row in sorted(known.items())
-            if (row.workload.tenant_id, row.workload.application_id) == (tenant_id, application_id)
-        ]
-
     # --- migration
 
     def migrate(self, *, source: bytes) -> int:
@@ -397,20 +372,6 @@ class WorkloadStore(Handle):
         return len(missing)
 
 
-def _fenced(
-    workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int
-) -> tuple[Arguments, Fence]:
-    """The arguments that every call of a worker has, looked at, and its fence."""
-    arguments = Arguments().text(workload_id=workload_id, claim_id=claim_id, worker_id=worker_id)
-    arguments.integer(fencing_token=fencing_token, now_s=now_s)
-    return arguments, Fence(claim_id, worker_id, fencing_token)
-
-
 def _replayed(row: Row, request: AdmissionRequest) -> Admitted:
     admission.check_replay(row.workload, request)
     return Admitted(workload=detached(row.workload), created=False)
-
-
-def _versioned(row: Row) -> Versioned:
-    versioned = row.versioned()
-    return evolve(versioned, workload=detached(versioned.workload))
