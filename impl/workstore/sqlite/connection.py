@@ -1,0 +1,230 @@
+"""One connection to the file: how it is opened, how it waits, and what its failures mean to a caller.
+
+Several threads may use a connection: a lock is held for one statement or one short transaction at a time, never
+while waiting. A process made by fork may not.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from attrs import frozen
+
+from workspec.workload.vocabulary import StoreUnavailable
+
+from . import schema
+from .decision import invalid
+
+SYNCHRONOUS: Final = {"NORMAL": 1, "FULL": 2}
+_FIRST_WAIT_S: Final = 50e-6
+_LONGEST_WAIT_S: Final = 1e-3
+
+_BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_NEXT_STEP: Final = {
+    sqlite3.SQLITE_BUSY: "Another connection holds its lock. Call again, or raise busy_timeout_ms.",
+    sqlite3.SQLITE_LOCKED: "Another connection holds its lock. Call again, or raise busy_timeout_ms.",
+    sqlite3.SQLITE_FULL: "The disk or the file's page limit is full. Make room and call again; reads still work.",
+    sqlite3.SQLITE_READONLY: "It can only be read. Check read_only and the permissions of file and directory.",
+    sqlite3.SQLITE_PERM: "Access is denied. Check the permissions of file and directory.",
+    sqlite3.SQLITE_AUTH: "Access is denied. Check the permissions of file and directory.",
+    sqlite3.SQLITE_NOTADB: "It is no SQLite database. Give the store a file of its own.",
+    sqlite3.SQLITE_CORRUPT: "It is damaged. Restore it from a backup.",
+    sqlite3.SQLITE_CANTOPEN: "It cannot be opened. Check that the directory exists and may be written.",
+    sqlite3.SQLITE_IOERR: "The disk failed. Check it, then open the store anew.",
+}
+_ABANDONED: Final[list[sqlite3.Connection]] = []
+"""Connections inherited by fork: SQLite forbids a child to use them, and closing is a use."""
+
+Value = TypeVar("Value")
+
+
+@frozen
+class Settings:
+    """How to open the file; ``busy_timeout_ms`` bounds every wait for a lock, in milliseconds."""
+
+    path: Path
+    synchronous: str
+    busy_timeout_ms: int
+    max_page_count: int | None
+    read_only: bool
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    # An extended result code keeps its primary code in the lowest byte.
+    return (getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_ERROR) & 0xFF
+
+
+def _unavailable(path: Path, error: sqlite3.Error, *, definite: bool = True) -> StoreUnavailable:
+    step = _NEXT_STEP.get(_primary_code(error), "Check the file and the disk.")
+    outcome = "Nothing was written." if definite else "Whether this was written is unknown: read before calling again."
+    return StoreUnavailable(f"{path}: {error}. {step} {outcome}", definite)
+
+
+def _wait(attempt: int) -> None:
+    """Sleep a random while: SQLite's own busy wait backs off so far that one writer can starve another."""
+    time.sleep(random.uniform(0, min(_FIRST_WAIT_S * 2 ** min(attempt, 10), _LONGEST_WAIT_S)))
+
+
+class Connection:
+    """A checked connection; `read` and `write` are the only ways to the rows."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open, check and if needed create the file.
+
+        Raises:
+            StoreUnavailable: definite; the text names cause and next step.
+        """
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._connection: sqlite3.Connection | None = None
+        if sqlite3.sqlite_version_info < schema.LEAST_SQLITE:
+            raise StoreUnavailable(
+                f"SQLite {sqlite3.sqlite_version} has no strict tables. Use a Python with SQLite 3.37 or later.", True
+            )
+        self._connection = self._connect()
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        path = self._settings.path
+        mode = "ro" if self._settings.read_only else "rwc"
+        try:
+            return sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=0,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+        except sqlite3.Error as error:
+            raise _unavailable(path, error) from error
+
+    def _prepare(self) -> None:
+        try:
+            version = self.read(schema.identify)
+            self.read(self._apply_settings)
+            if not self._settings.read_only:
+                self.write(schema.migrate)
+            elif version < len(schema.MIGRATIONS):
+                raise schema.ForeignFileError("it has an earlier schema. Open it once for writing.")
+        except schema.ForeignFileError as error:
+            raise StoreUnavailable(f"{self._settings.path} is not usable: {error}", True) from error
+
+    def _apply_settings(self, connection: sqlite3.Connection) -> None:
+        """Set what each connection has to set anew, and look whether it is in force."""
+        settings = self._settings
+        if not settings.read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {settings.synchronous}")
+        if settings.synchronous == "FULL":
+            connection.execute("PRAGMA fullfsync = ON")
+            connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if settings.max_page_count is not None:
+            connection.execute(f"PRAGMA max_page_count = {settings.max_page_count:d}")
+        journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
+        if journal != "wal" or synchronous != SYNCHRONOUS[settings.synchronous]:
+            raise StoreUnavailable(
+                f"{settings.path}: journal mode {journal}, synchronous {synchronous}, so commits would not last. Put "
+                "the file on a local disk.",
+                True,
+            )
+
+    def read(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        """Do ``work`` outside of any transaction: each statement sees the latest commit.
+
+        Raises:
+            StoreUnavailable: definite.
+        """
+        return self._patiently(work)
+
+    def write(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        """Do ``work`` in one write transaction, which an exception undoes.
+
+        Raises:
+            StoreUnavailable: not definite only when the disk failed in the commit itself.
+            WorkloadError: INVALID, for a record that SQLite cannot hold in one row.
+        """
+        if self._settings.read_only:
+            raise StoreUnavailable(
+                f"{self._settings.path} was opened for reading only. Open it without read_only to write.", True
+            )
+        try:
+            return self._patiently(lambda connection: self._transaction(connection, work))
+        except (sqlite3.DataError, OverflowError) as error:
+            raise invalid(f"The record is too large for one row ({error}). Keep large data elsewhere.") from error
+
+    def _transaction(
+        self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]
+    ) -> Value:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            value = work(connection)
+            self._commit(connection)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return value
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if _primary_code(error) == sqlite3.SQLITE_IOERR:
+                raise _unavailable(self._settings.path, error, definite=False) from error
+            raise
+
+    def _patiently(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        give_up_at: float | None = None
+        attempt = 0
+        while True:
+            try:
+                return self._once(work)
+            except sqlite3.DataError:
+                raise
+            except sqlite3.DatabaseError as error:
+                if _primary_code(error) not in _BUSY:
+                    raise _unavailable(self._settings.path, error) from error
+                now = time.monotonic()
+                give_up_at = give_up_at or now + self._settings.busy_timeout_ms / 1000
+                if now >= give_up_at:
+                    raise _unavailable(self._settings.path, error) from error
+            _wait(attempt)
+            attempt += 1
+
+    def _once(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        # Looked at before the lock: a fork may have copied it while another thread held it.
+        if os.getpid() != self._process:
+            raise StoreUnavailable(
+                f"This handle on {self._settings.path} was opened before a fork. Open the store anew in the child.",
+                True,
+            )
+        with self._lock:
+            if self._connection is None:
+                raise StoreUnavailable(f"This handle on {self._settings.path} is closed. Open the store anew.", True)
+            return work(self._connection)
+
+    def close(self) -> None:
+        """Close once; later calls do nothing. In a child made by fork the connection is only let go of."""
+        if os.getpid() != self._process:
+            if self._connection is not None:
+                _ABANDONED.append(self._connection)
+                self._connection = None
+            return
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
