@@ -1,0 +1,245 @@
+"""Terms and conditions: the questions that rules ask, as data.
+
+A *term* is a named value with a unit. A *condition* is a comparison of two terms or a combination of conditions.
+Because it is data, a condition decides a state, prints itself, says on which side of its bound a state lies, and,
+when one side is ``NOW``, gives the instant at which it turns.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Final
+
+from attrs import field, frozen
+
+from workspec.core.scope import Scope
+
+Reader = Callable[[Scope], Any]
+
+BELOW, AT, ABOVE, ABSENT = "below", "at", "above", "absent"
+
+
+@frozen(eq=False)
+class Term:
+    """A named value.
+
+    ``unit``: ``s``, ``ms``, ``attempts``, ``text``, ``state``, ... ``source``: what it reads, ``facts``, ``call``,
+    ``store`` (other records), ``now`` or ``constant``; a term of ``facts`` must not be asked of an unknown record.
+    None means that the value is absent.
+    """
+
+    name: str
+    unit: str
+    source: str
+    read: Reader
+
+    def __lt__(self, other: Term | int) -> Comparison:
+        return Comparison(self, "<", _as_term(other, self.unit))
+
+    def __le__(self, other: Term | int) -> Comparison:
+        return Comparison(self, "<=", _as_term(other, self.unit))
+
+    def __gt__(self, other: Term | int) -> Comparison:
+        return Comparison(self, ">", _as_term(other, self.unit))
+
+    def __ge__(self, other: Term | int) -> Comparison:
+        return Comparison(self, ">=", _as_term(other, self.unit))
+
+    def is_(self, *values: Any) -> Member:
+        """True when the value is one of these."""
+        return Member(self, values)
+
+    def holds(self) -> Member:
+        """For a term of yes or no: the condition that it is yes."""
+        return Member(self, (True,))
+
+
+def term(name: str, unit: str, source: str = "facts") -> Callable[[Reader], Term]:
+    """Decorate a reader: ``@term("attempt budget", unit="attempts")``."""
+    return lambda read: Term(name, unit, source, read)
+
+
+def flag(name: str, source: str = "facts") -> Callable[[Reader], Member]:
+    """Decorate a yes-or-no reader; the result is the condition that it is yes."""
+    return lambda read: Term(name, "flag", source, read).holds()
+
+
+def argument(name: str, unit: str) -> Term:
+    """An argument of the call."""
+    return Term(name, unit, "call", lambda scope: scope.call[name])
+
+
+def constant(value: Any, unit: str, name: str | None = None) -> Term:
+    return Term(str(value) if name is None else name, unit, "constant", lambda _scope: value)
+
+
+def _as_term(value: Term | int, unit: str) -> Term:
+    return value if isinstance(value, Term) else constant(value, unit)
+
+
+NOW: Final = Term("now", "s", "now", lambda scope: scope.now_s)
+
+
+class Condition:
+    """Base of the closed set below; combine with ``&``, ``|`` and ``~``."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Condition) -> Condition:
+        return Every((*_parts(self, Every), *_parts(other, Every)))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Any_((*_parts(self, Any_), *_parts(other, Any_)))
+
+    def __invert__(self) -> Condition:
+        return self.part if isinstance(self, Not) else Not(self)
+
+    def decide(self, scope: Scope) -> bool:
+        raise AssertionError("a condition is one of the classes below")
+
+    @property
+    def text(self) -> str:
+        raise AssertionError("a condition is one of the classes below")
+
+    def leaves(self) -> Iterator[Comparison | Member]:
+        raise AssertionError("a condition is one of the classes below")
+
+    def sources(self) -> frozenset[str]:
+        """What an answer needs; see `Term.source`."""
+        return frozenset(term.source for leaf in self.leaves() for term in leaf.terms)
+
+
+def _parts(condition: Condition, kind: type) -> tuple[Condition, ...]:
+    if isinstance(condition, kind):
+        parts: tuple[Condition, ...] = condition.parts  # type: ignore[attr-defined]
+        return parts
+    return (condition,)
+
+
+@frozen(eq=False)
+class Comparison(Condition):
+    """``left relation right``. False when either side is absent."""
+
+    left: Term
+    relation: str
+    right: Term
+    _test: Callable[[Any, Any], bool] = field(init=False, repr=False)
+
+    RELATIONS: ClassVar = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+    @_test.default
+    def _find_test(self) -> Callable[[Any, Any], bool]:
+        return self.RELATIONS[self.relation]
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (self.left, self.right)
+
+    @property
+    def text(self) -> str:
+        return f"{self.left.name} {self.relation} {self.right.name}"
+
+    def decide(self, scope: Scope) -> bool:
+        left, right = self.left.read(scope), self.right.read(scope)
+        if left is None or right is None:
+            return False
+        side = AT if left == right else BELOW if left < right else ABOVE
+        scope.trace.sides.append((f"{scope.owner} | {self.left.name} {self.relation} {self.right.name}", side))
+        return self._test(left, right)
+
+    def leaves(self) -> Iterator[Comparison | Member]:
+        yield self
+
+    def turning_instant(self, scope: Scope) -> int | None:
+        """When one side is `NOW`: the instant at the bound, if there is one; otherwise None."""
+        if NOW not in (self.left, self.right):
+            return None
+        other = self.right if self.left is NOW else self.left
+        instant: int | None = other.read(scope)
+        return instant
+
+
+@frozen(eq=False)
+class Member(Condition):
+    """The term's value is one of ``values``."""
+
+    of: Term
+    values: tuple[Any, ...]
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (self.of,)
+
+    @property
+    def text(self) -> str:
+        if self.of.unit == "flag":
+            return self.of.name
+        names = [value if isinstance(value, str) else repr(value) for value in self.values]
+        return f"{self.of.name} is {' or '.join(names)}"
+
+    def decide(self, scope: Scope) -> bool:
+        return self.of.read(scope) in self.values
+
+    def leaves(self) -> Iterator[Comparison | Member]:
+        yield self
+
+
+@frozen(eq=False)
+class Not(Condition):
+    part: Condition
+
+    @property
+    def text(self) -> str:
+        return f"not ({self.part.text})" if isinstance(self.part, (Every, Any_)) else f"not {self.part.text}"
+
+    def decide(self, scope: Scope) -> bool:
+        return not self.part.decide(scope)
+
+    def leaves(self) -> Iterator[Comparison | Member]:
+        return self.part.leaves()
+
+
+@frozen(eq=False)
+class Every(Condition):
+    """All parts hold; asked from left to right until one does not."""
+
+    parts: tuple[Condition, ...]
+
+    @property
+    def text(self) -> str:
+        return " and ".join(f"({p.text})" if isinstance(p, Any_) else p.text for p in self.parts)
+
+    def decide(self, scope: Scope) -> bool:
+        for part in self.parts:  # noqa: SIM110 - a generator expression costs twice as much here
+            if not part.decide(scope):
+                return False
+        return True
+
+    def leaves(self) -> Iterator[Comparison | Member]:
+        for part in self.parts:
+            yield from part.leaves()
+
+
+@frozen(eq=False)
+class Any_(Condition):  # noqa: N801 - Any is taken by typing
+    """One part at least holds; asked from left to right until one does."""
+
+    parts: tuple[Condition, ...]
+
+    @property
+    def text(self) -> str:
+        return " or ".join(p.text for p in self.parts)
+
+    def decide(self, scope: Scope) -> bool:
+        for part in self.parts:  # noqa: SIM110 - as above
+            if part.decide(scope):
+                return True
+        return False
+
+    def leaves(self) -> Iterator[Comparison | Member]:
+        for part in self.parts:
+            yield from part.leaves()
+
+
+ALWAYS: Final = Every(())

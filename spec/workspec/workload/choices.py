@@ -1,0 +1,345 @@
+"""The closed list of what the workload contract lets stores do differently. Ids follow the gaps of section 8.
+
+Declared choices are held for a whole run and stand in the certificate; ``other`` is allowed for each and keeps the
+kit away from what depends on it. Free choices are observed call by call.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from workspec.core.choice import UNSEEN, Choice, ChoiceKind, Seen
+from workspec.core.scope import Scope
+from workspec.workload.rules import canonical_hash, workload_id_of
+from workspec.workload.vocabulary import AttemptStatus, ErrorCode, Event
+
+DECLARED, FREE = ChoiceKind.DECLARED, ChoiceKind.FREE
+
+FENCE_CODES: Final = (ErrorCode.CLAIM_INVALID, ErrorCode.STALE_FENCE)
+ENDED: Final = frozenset(
+    {
+        AttemptStatus.FAILED,
+        AttemptStatus.SUCCEEDED,
+        AttemptStatus.TIMED_OUT,
+        AttemptStatus.WORKER_LOST,
+        AttemptStatus.CANCELLED,
+    }
+)
+RESERVED_EVIDENCE: Final = frozenset(
+    {"not_before", "decision", "reason", "retry", "operator_retry", "deadline", "effect", "failure_kind"}
+)
+
+
+def _last_event(seen: Seen) -> Event | None:
+    history = getattr(seen.record, "execution_history", None)
+    return history[-1] if history else None
+
+
+def _last_actor(seen: Seen) -> Any:
+    event = _last_event(seen)
+    return UNSEEN if event is None else event.actor
+
+
+def _last_evidence(seen: Seen) -> Any:
+    event = _last_event(seen)
+    return UNSEEN if event is None else dict(event.evidence)
+
+
+def _last_attempt(name: str) -> Any:
+    def observe(seen: Seen) -> Any:
+        attempts = getattr(seen.record, "attempts", None)
+        return getattr(attempts[-1], name) if attempts else UNSEEN
+
+    return observe
+
+
+def _claim(name: str) -> Any:
+    def observe(seen: Seen) -> Any:
+        return UNSEEN if seen.answer is None else getattr(seen.answer, name, UNSEEN)
+
+    return observe
+
+
+def _unused(value: Any, scope: Scope) -> bool:
+    return isinstance(value, str) and value != "" and value not in scope.facts.used_ids
+
+
+def _code(seen: Seen) -> Any:
+    return UNSEEN if seen.code is None else seen.code
+
+
+# Declared --------------------------------------------------------------------------------------------------------
+
+GRANT_APPLICATION: Final = Choice(
+    "G-06.grant-application",
+    DECLARED,
+    "Whether the grant must name the application of the request.",
+    ("WRK-ADM-06",),
+    default="bound",
+    options=("bound", "free"),
+)
+WORKLOAD_ID: Final = Choice(
+    "G-06b.workload-id",
+    FREE,
+    "The id of a new workload. The reference derives it from the scope; a store may choose another derivation.",
+    ("WRK-ADM-08",),
+    default=lambda scope: workload_id_of(scope.call["request"]),
+    legal=lambda value, scope: isinstance(value, str) and value != "" and value not in scope.state,
+    legal_text="a text that no other workload has",
+    observe=lambda seen: getattr(getattr(seen.answer, "workload", None), "workload_id", UNSEEN),
+)
+ID_DERIVATION: Final = Choice(
+    "G-06b.derivation",
+    DECLARED,
+    "How workload ids come about: the SHA-256 of the scope as the reference has it, or in a way of the store's own.",
+    ("WRK-ADM-08",),
+    default="sha256",
+    options=("sha256", "opaque"),
+)
+LEASE_ROUNDING: Final = Choice(
+    "G-11.lease-rounding",
+    DECLARED,
+    "How a lease or an extension that is no whole number of seconds becomes an instant.",
+    ("WRK-CLM-09", "WRK-HBT-02"),
+    default="up",
+    options=("up", "down"),
+)
+SHORTER_LEASE: Final = Choice(
+    "G-11.shorter-lease",
+    DECLARED,
+    "Whether a heartbeat may bring the end of the lease nearer.",
+    ("WRK-HBT-02",),
+    default="allowed",
+    options=("allowed", "kept"),
+)
+REPEATED_CANCEL: Final = Choice(
+    "G-12.repeated-cancel",
+    DECLARED,
+    "What a cancel of work that is cancelled, or asked to be, does.",
+    ("WRK-PRT-11",),
+    default="no change",
+    options=("no change", "refused"),
+)
+REPORTS_WHILE_REQUESTED: Final = Choice(
+    "G-12.reports-while-requested",
+    DECLARED,
+    "What completion, failure report and checkpoint do while a cancellation is requested.",
+    ("WRK-CAN-06",),
+    default="refused",
+    options=("refused",),
+)
+FIRST_DELAY: Final = Choice(
+    "G-22.first-delay",
+    DECLARED,
+    "The first delay of exponential back-off: the initial delay, or twice that.",
+    ("WRK-ART-02",),
+    default="initial",
+    options=("initial", "double"),
+)
+CHECKPOINT_HEARTBEAT: Final = Choice(
+    "G-24.checkpoint-heartbeat",
+    DECLARED,
+    "Whether a checkpoint counts as a sign of life.",
+    ("WRK-CKP-03",),
+    default="no",
+    options=("no", "yes"),
+)
+
+# Free ------------------------------------------------------------------------------------------------------------
+
+FENCE_CODE: Final = Choice(
+    "G-13.fence-code",
+    FREE,
+    "Which fence code answers a lapsed lease, an older token without a claim, the present token with another claim "
+    "or worker, and a token that was never given out.",
+    ("WRK-FNC-03", "WRK-FNC-04"),
+    default=ErrorCode.CLAIM_INVALID,
+    options=FENCE_CODES,
+    observe=_code,
+)
+FENCE_CODE_OTHER_TOKEN: Final = Choice(
+    "G-13.other-token",
+    FREE,
+    "Which fence code answers a token that differs from the present one without being an earlier claim's.",
+    ("WRK-FNC-02",),
+    default=ErrorCode.STALE_FENCE,
+    options=FENCE_CODES,
+    observe=_code,
+)
+CREATION_ACTOR: Final = Choice(
+    "G-07.creation-actor",
+    FREE,
+    "Who is named in the creation event.",
+    ("WRK-ADM-12",),
+    default=lambda scope: scope.call["request"].requested_by.id,
+    observe=_last_actor,
+)
+FOLLOW_UP_ACTOR: Final = Choice(
+    "G-07.follow-up-actor",
+    FREE,
+    "Who is named in the event that follows an actor's timeout.",
+    ("WRK-TMO-05",),
+    default=lambda scope: scope.call["actor"],
+    observe=_last_actor,
+)
+EVENT_ACTOR: Final = Choice(
+    "G-07.event-actor",
+    FREE,
+    "Who is named in the events of claim, checkpoint, completion and cancellation.",
+    ("WRK-GEN-06",),
+    default=lambda scope: scope.call["worker_id"] if "worker_id" in scope.call else scope.call["actor"],
+    observe=_last_actor,
+)
+OPEN_EVIDENCE: Final = Choice(
+    "G-07.open-evidence",
+    FREE,
+    "Further evidence of events for which the contract names no keys.",
+    ("WRK-GEN-06",),
+    default=lambda _scope: {},
+    legal=lambda value, _scope: not RESERVED_EVIDENCE & value.keys(),
+    legal_text="no key that the contract uses elsewhere",
+    observe=_last_evidence,
+)
+CLAIM_STATUS: Final = Choice(
+    "G-15.claimed-status",
+    FREE,
+    "The status of an attempt that is claimed and not started.",
+    ("WRK-CLM-09",),
+    default=AttemptStatus.CLAIMED,
+    legal=lambda value, _scope: value not in ENDED,
+    legal_text="none of the ended ones",
+    observe=_last_attempt("status"),
+)
+RUNNING_STATUS: Final = Choice(
+    "G-15.running-status",
+    FREE,
+    "The status of a started attempt.",
+    ("WRK-STR-02",),
+    default=AttemptStatus.RUNNING,
+    legal=lambda value, _scope: value not in ENDED,
+    legal_text="none of the ended ones",
+    observe=_last_attempt("status"),
+)
+CANCELLED_STATUS: Final = Choice(
+    "G-15.cancelled-status",
+    FREE,
+    "The status of an attempt whose worker acknowledged the cancellation.",
+    ("WRK-CAN-07",),
+    default=AttemptStatus.CANCELLED,
+    legal=lambda value, _scope: value not in {"FAILED", "SUCCEEDED", "TIMED_OUT", "WORKER_LOST"},
+    legal_text="none that means another end",
+    observe=_last_attempt("status"),
+)
+ATTEMPT_ID: Final = Choice(
+    "opaque.attempt-id",
+    FREE,
+    "The id of a new attempt.",
+    ("WRK-CLM-09",),
+    default=lambda scope: f"{scope.key}/attempt-{scope.facts.last_token + 1}",
+    legal=_unused,
+    legal_text="a text that this workload has not used",
+    observe=_last_attempt("attempt_id"),
+)
+CLAIM_ID: Final = Choice(
+    "opaque.claim-id",
+    FREE,
+    "The id of a new claim.",
+    ("WRK-CLM-10",),
+    default=lambda scope: f"{scope.key}/claim-{scope.facts.last_token + 1}",
+    legal=_unused,
+    legal_text="a text that this workload has not used",
+    observe=_claim("claim_id"),
+)
+FENCING_TOKEN: Final = Choice(
+    "G-26.fencing-token",
+    FREE,
+    "The fencing token of a new claim.",
+    ("WRK-CLM-10",),
+    default=lambda scope: scope.facts.last_token + 1,
+    legal=lambda value, scope: isinstance(value, int) and value > scope.facts.last_token,
+    legal_text="greater than every earlier token of the workload",
+    observe=_claim("fencing_token"),
+)
+NEXT_ATTEMPT_AT: Final = Choice(
+    "G-25.next-attempt-at",
+    FREE,
+    "Whether a claim clears the due time.",
+    ("WRK-CLM-09",),
+    default=lambda scope: scope.facts.next_attempt_at,
+    legal=lambda value, scope: value in (None, scope.facts.next_attempt_at),
+    legal_text="as it was, or absent",
+    observe=lambda seen: getattr(seen.record, "next_attempt_at", UNSEEN),
+)
+INPUT_HASH: Final = Choice(
+    "G-08.input-hash",
+    FREE,
+    "The hash of the input.",
+    ("WRK-REP-03",),
+    default=lambda scope: canonical_hash(scope.call["request"].input),
+    legal=lambda value, _scope: isinstance(value, str) and value != "",
+    legal_text="a text that is not empty",
+    observe=lambda seen: getattr(seen.record, "input_hash", UNSEEN),
+)
+OUTPUT_HASH: Final = Choice(
+    "G-08.output-hash",
+    FREE,
+    "The hash of an output.",
+    ("WRK-CMP-07",),
+    default=lambda scope: canonical_hash(scope.call["output"]),
+    legal=lambda value, _scope: isinstance(value, str) and value != "",
+    legal_text="a text that is not empty",
+    observe=lambda seen: getattr(seen.answer, "output_hash", UNSEEN),
+)
+EXPIRY_TEXT: Final = Choice(
+    "text.expiry",
+    FREE,
+    "The error text of an attempt that a deadline ended.",
+    ("WRK-EDL-05",),
+    default=lambda scope: f"timeout: {scope.settled['passed deadline']}",
+    legal=lambda value, scope: (
+        isinstance(value, str)
+        and value.startswith("timeout: ")
+        and scope.settled["passed deadline"] in value
+    ),
+    legal_text="begins with 'timeout: ' and names the kind",
+    observe=_last_attempt("error"),
+)
+LOSS_TEXT: Final = Choice(
+    "text.loss",
+    FREE,
+    "The error text of an attempt whose lease lapsed.",
+    ("WRK-REC-02",),
+    default="worker_lost: lease expired",
+    legal=lambda value, _scope: isinstance(value, str) and value.startswith("worker_lost: "),
+    legal_text="begins with 'worker_lost: '",
+    observe=_last_attempt("error"),
+)
+
+CHOICES: Final = (
+    GRANT_APPLICATION,
+    ID_DERIVATION,
+    WORKLOAD_ID,
+    CREATION_ACTOR,
+    FOLLOW_UP_ACTOR,
+    EVENT_ACTOR,
+    OPEN_EVIDENCE,
+    INPUT_HASH,
+    OUTPUT_HASH,
+    LEASE_ROUNDING,
+    SHORTER_LEASE,
+    REPEATED_CANCEL,
+    REPORTS_WHILE_REQUESTED,
+    FENCE_CODE,
+    FENCE_CODE_OTHER_TOKEN,
+    CLAIM_STATUS,
+    RUNNING_STATUS,
+    CANCELLED_STATUS,
+    FIRST_DELAY,
+    CHECKPOINT_HEARTBEAT,
+    NEXT_ATTEMPT_AT,
+    FENCING_TOKEN,
+    ATTEMPT_ID,
+    CLAIM_ID,
+    EXPIRY_TEXT,
+    LOSS_TEXT,
+)

@@ -1,0 +1,155 @@
+"""The invariants of section 10, on records as a store shows them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Final
+
+from workspec.core.contract import Invariant
+from workspec.workload.tables import TRANSITIONS
+from workspec.workload.vocabulary import Event, State, Workload
+
+HOLDING: Final = frozenset({"CLAIMED", "RUNNING", "CHECKPOINTED", "CANCELLATION_REQUESTED"})
+PASSED_THROUGH: Final = frozenset({"CREATED", "FAILED", "TIMED_OUT", "RECOVERING"})
+FINAL: Final = frozenset({"SUCCEEDED", "CANCELLED"})
+COMMITTING: Final = frozenset({"WORKLOAD_TIMED_OUT", "WORKLOAD_ATTEMPTS_EXHAUSTED"})
+LEGAL: Final = frozenset((row.source, row.target) for row in TRANSITIONS.rows)
+CURRENT_VERSION: Final = 2
+
+
+def _pairs_are_legal(workload: Workload) -> bool:
+    history = workload.execution_history
+    return all((event.from_state, event.to_state) in LEGAL for event in history) and all(
+        earlier.to_state == later.from_state for earlier, later in pairwise(history)
+    )
+
+
+def _history_grows(before: Workload | None, after: Workload | None, _code: str | None) -> bool:
+    if before is None or after is None:
+        return before is None
+    kept = after.execution_history[: len(before.execution_history)]
+    return kept == before.execution_history
+
+
+def _claim_matches_state(workload: Workload) -> bool:
+    return (workload.current_claim is not None) == (workload.state in HOLDING)
+
+
+def _only_last_is_open(workload: Workload) -> bool:
+    attempts, claim = workload.attempts, workload.current_claim
+    if any(attempt.ended_at is None for attempt in attempts[:-1]):
+        return False
+    is_open = bool(attempts) and attempts[-1].ended_at is None
+    if claim is None:
+        return not is_open
+    last = attempts[-1] if attempts else None
+    return is_open and last is not None and (last.claim_id, last.worker_id, last.fencing_token) == (
+        claim.claim_id,
+        claim.worker_id,
+        claim.fencing_token,
+    )
+
+
+def _tokens_increase(workload: Workload) -> bool:
+    attempts = workload.attempts
+    ids = [i for attempt in attempts for i in (attempt.attempt_id, attempt.claim_id)]
+    return len(set(ids)) == len(ids) and all(a.fencing_token < b.fencing_token for a, b in pairwise(attempts))
+
+
+def _operator_retries(workload: Workload) -> int:
+    return sum(event.evidence.get("retry") == "operator" for event in workload.execution_history)
+
+
+def _within_budget(workload: Workload) -> bool:
+    most = workload.retry_policy.max_attempts
+    rearms = _operator_retries(workload)
+    count = workload.attempt_count
+    return count == len(workload.attempts) and count <= most + rearms and rearms <= most
+
+
+def _result_means_success(workload: Workload) -> bool:
+    succeeded = sum(attempt.status == "SUCCEEDED" for attempt in workload.attempts)
+    done = workload.state == State.SUCCEEDED
+    return (workload.result is not None) == done and succeeded == int(done)
+
+
+def _rests(workload: Workload) -> bool:
+    return workload.state not in PASSED_THROUGH
+
+
+def _is_decided(event: Event) -> bool:
+    return event.to_state in ("FAILED", "RECOVERING") or (
+        event.to_state == State.TIMED_OUT and "deadline" in event.evidence
+    )
+
+
+def _followed_by_decision(workload: Workload) -> bool:
+    history = workload.execution_history
+    for position, event in enumerate(history):
+        if not _is_decided(event):
+            continue
+        follower = history[position + 1] if position + 1 < len(history) else None
+        if follower is None or follower.at != event.at or "decision" not in follower.evidence:
+            return False
+        if follower.to_state not in ("READY", "DEAD_LETTER"):
+            return False
+        if (follower.evidence["decision"] == "retry") != (follower.to_state == State.READY):
+            return False
+    return True
+
+
+def _final_stays(before: Workload | None, after: Workload | None, _code: str | None) -> bool:
+    return before is None or before.state not in FINAL or before == after
+
+
+def _refusal_changes_nothing(before: Workload | None, after: Workload | None, code: str | None) -> bool:
+    if code is None:
+        return True
+    if code not in COMMITTING:
+        return before == after
+    return after is not None and after.state in ("READY", "DEAD_LETTER") and after.current_claim is None
+
+
+def _retries_counted(workload: Workload) -> bool:
+    history = workload.execution_history
+    caused = sum(
+        later.to_state == State.READY
+        and earlier.to_state in ("FAILED", "TIMED_OUT")
+        and later.evidence.get("retry") != "operator"
+        for earlier, later in pairwise(history)
+    )
+    return workload.retry_count == caused
+
+
+def _evidence_is_text(workload: Workload) -> bool:
+    return all(
+        isinstance(key, str) and isinstance(value, str)
+        for event in workload.execution_history
+        for key, value in event.evidence.items()
+    )
+
+
+def _current(holds: Any) -> Any:
+    """Only for records of the current contract version."""
+    return lambda workload: workload.contract_version < CURRENT_VERSION or holds(workload)
+
+
+INVARIANTS: Final = (
+    Invariant("WRK-INV-01", "record", "every pair of states in the history is legal", _pairs_are_legal),
+    Invariant("WRK-INV-01", "step", "the history is only appended to", _history_grows),
+    Invariant("WRK-INV-02", "record", "a claim is held exactly in the four active states", _claim_matches_state),
+    Invariant(
+        "WRK-INV-03", "record", "only the last attempt is open, exactly while its claim is held", _only_last_is_open
+    ),
+    Invariant("WRK-INV-04", "record", "tokens increase, ids are unique", _tokens_increase),
+    Invariant("WRK-INV-05", "record", "attempts within budget, re-arms within the policy", _current(_within_budget)),
+    Invariant("WRK-INV-06", "record", "a result exactly in SUCCEEDED", _result_means_success),
+    Invariant("WRK-INV-07", "record", "no record rests in a passing state", _current(_rests)),
+    Invariant("WRK-INV-08", "record", "a decision follows at the same instant", _current(_followed_by_decision)),
+    Invariant("WRK-GEN-03", "record", "a decision is committed with its cause", _current(_followed_by_decision)),
+    Invariant("WRK-INV-09", "step", "a final record never changes", _final_stays),
+    Invariant("WRK-INV-10", "step", "a refusal changes nothing, or leaves resting work", _refusal_changes_nothing),
+    Invariant("WRK-GEN-02", "step", "a refusal changes nothing, or leaves resting work", _refusal_changes_nothing),
+    Invariant("WRK-INV-12", "record", "retry_count counts the retries in the history", _current(_retries_counted)),
+    Invariant("WRK-GEN-05", "record", "evidence is text", _evidence_is_text),
+)
