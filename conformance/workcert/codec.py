@@ -354,8 +354,8 @@ def _write_ref(ref: Ref, walk: Callable[[Any], Any]) -> dict[str, Any]:
 
 def _read_text(raw: Mapping[str, Any], place: str, walk: Callable[[Any, str], Any]) -> Text:
     parts = walk(raw["$text"], place)
-    if not isinstance(parts, list) or not all(isinstance(part, (str, Ref)) for part in parts):
-        raise CodecError(place, "$text needs an array of texts and references")
+    if not isinstance(parts, list) or not all(isinstance(part, (str, Ref, RepeatText)) for part in parts):
+        raise CodecError(place, "$text needs an array of texts, $repeat and references")
     return Text(tuple(parts))
 
 

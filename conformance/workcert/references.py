@@ -52,18 +52,18 @@ class Ref:
 
 
 @frozen
-class Text:
-    """Parts joined to one text. A referenced integer is written in decimal."""
-
-    parts: tuple[str | Ref, ...]
-
-
-@frozen
 class RepeatText:
     """A text ``count`` times over, kept short in the file."""
 
     text: str
     count: int
+
+
+@frozen
+class Text:
+    """Parts joined to one text. A referenced integer is written in decimal."""
+
+    parts: tuple[str | Ref | RepeatText, ...]
 
 
 @frozen
