@@ -21,7 +21,7 @@ from workspec.workload.vocabulary import (
 
 from . import states
 from .decision import refusal
-from .json_values import canonical_hash, compact_text
+from .json_values import canonical_hash, compact_text, parsed
 
 CONTRACT_VERSION: Final = 2
 DEFAULT_POLICY: Final = RetryPolicy(
@@ -78,17 +78,15 @@ def refuse_unauthorized(request: AdmissionRequest) -> None:
         return
     raise refusal(
         ErrorCode.UNAUTHORIZED,
-        "The authorization snapshot names another subject, tenant or application than the request. Ask for a grant "
-        "to this requester.",
+        "The authorization snapshot names another subject, tenant or application than the request. Ask for a "
+        "grant to this requester.",
     )
 
 
 def new_record(request: AdmissionRequest) -> Workload:
     """The record that this request creates, READY at its ``created_at`` (WRK-ADM-11, WRK-ADM-12)."""
     evidence = {} if request.not_before is None else {"not_before": str(request.not_before)}
-    creation = Event(
-        1, states.CREATED, states.READY, request.requested_by.id, request.created_at, evidence
-    )
+    creation = Event(1, states.CREATED, states.READY, request.requested_by.id, request.created_at, evidence)
     return Workload(
         contract_version=CONTRACT_VERSION,
         workload_id=derived_id(scope_of(request)),
@@ -99,7 +97,8 @@ def new_record(request: AdmissionRequest) -> Workload:
         definition_id=request.definition_id,
         definition_revision=request.definition_revision,
         environment=request.environment,
-        input=request.input,
+        # A copy of its own: the caller may go on to change the one that it passed.
+        input=parsed(compact_text(request.input)),
         input_hash=canonical_hash(request.input),
         capability_snapshot=frozenset(request.capability_snapshot),
         connection_scopes=frozenset(request.connection_scopes or ()),
@@ -122,7 +121,7 @@ def new_record(request: AdmissionRequest) -> Workload:
 
 
 def _admitted_not_before(record: Workload) -> str | None:
-    """As admitted, in decimal: ``next_attempt_at`` moves with every retry, the evidence does not (WRK-REP-03)."""
+    """In decimal, from the evidence: ``next_attempt_at`` moves with every retry (WRK-REP-03)."""
     for event in record.execution_history:
         if event.to_state == states.READY:
             return event.evidence.get("not_before")
@@ -134,7 +133,7 @@ def _multiset(dependencies: Sequence[Dependency]) -> list[tuple[str, str]]:
 
 
 def conflicting_fields(record: Workload, asked: Workload) -> list[str]:
-    """The execution fields in which a request's record differs from the admitted one, in fixed order (WRK-REP-02).
+    """The fields in which the request's record differs from the admitted one, in fixed order (WRK-REP-02).
 
     The input is hashed anew: a record of an older version may carry a hash of another form.
     """
@@ -166,7 +165,7 @@ def refuse_reused_key(record: Workload, asked: Workload) -> None:
         return
     raise refusal(
         ErrorCode.IDEMPOTENCY_KEY_REUSED,
-        f"Key {record.idempotency_key!r} was admitted before with another {', '.join(map(str, fields))}. Repeat the "
-        "first request as it was, or use a new key.",
+        f"Key {record.idempotency_key!r} was admitted before with another {', '.join(map(str, fields))}. "
+        "Repeat the first request as it was, or use a new key.",
         {"fields": fields},
     )

@@ -1,7 +1,7 @@
 """Arguments as they arrive: wrong Python types, and values that no operation can take (P-02).
 
-Types are checked before anything else and raise TypeError. Values are checked after the look for secret material
-and raise `WorkloadError` INVALID. Neither reads the store.
+Types are checked before anything else and raise TypeError. Values are checked after the look for secret
+material and raise `WorkloadError` INVALID. Neither reads the store.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from workspec.workload.vocabulary import (
     Timeouts,
 )
 
-from .arithmetic import GREATEST_INTEGER, LEAST_INTEGER
 from .decision import invalid, refusal
-from .json_values import Examination, examine, is_unicode
+from .json_values import Examination, examine, is_storable_integer, is_unicode
 
 _BACKOFFS: Final = ("fixed", "exponential")
 _EFFECTS: Final = (None, "none", "unknown")
@@ -77,7 +76,7 @@ def _fault(value: object) -> str | None:
     if isinstance(value, str):
         return None if is_unicode(value) else "holds a lone surrogate, which UTF-8 cannot write"
     if isinstance(value, int):
-        return None if LEAST_INTEGER <= value <= GREATEST_INTEGER else "is beyond signed 64 bits"
+        return None if is_storable_integer(value) else "is beyond signed 64 bits"
     if isinstance(value, (Sequence, Set)):
         return next((fault for member in value if (fault := _fault(member))), None)
     return None
@@ -125,7 +124,9 @@ def refuse_faulty_document(examination: Examination, place: str) -> None:
         raise invalid(f"{place} {examination.fault}. Correct it and call again.")
 
 
-def require_fence(workload_id: object, claim_id: object, worker_id: object, token: object, now_s: object) -> None:
+def require_fence(
+    workload_id: object, claim_id: object, worker_id: object, token: object, now_s: object
+) -> None:
     require_texts(workload_id=workload_id, claim_id=claim_id, worker_id=worker_id)
     require_integers(fencing_token=token, now_s=now_s)
 
@@ -168,9 +169,7 @@ def _require_parts(request: AdmissionRequest) -> None:
     grant = request.authorization_snapshot
     require_instance("authorization_snapshot", grant, Grant)
     _require_subject("authorization_snapshot.subject", grant.subject)
-    require_texts(
-        tenant_id=grant.tenant_id, application_id=grant.application_id, signature=grant.signature
-    )
+    require_texts(tenant_id=grant.tenant_id, application_id=grant.application_id, signature=grant.signature)
     if request.retry_policy is not None:
         _require_policy(request.retry_policy)
     if request.timeouts is not None:
@@ -236,7 +235,9 @@ def _refuse_unstorable_members(request: AdmissionRequest) -> None:
         connection_scopes=request.connection_scopes,
         priority=request.priority,
         dependencies=[
-            part for wanted in request.dependencies or () for part in (wanted.workload_id, wanted.required_state)
+            part
+            for wanted in request.dependencies or ()
+            for part in (wanted.workload_id, wanted.required_state)
         ],
         not_before=request.not_before,
         trigger=request.trigger,

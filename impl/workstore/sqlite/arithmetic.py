@@ -32,5 +32,5 @@ def failure_delay_ms(policy: RetryPolicy, retry_count: int) -> int:
     if policy.backoff == "fixed":
         return min(policy.initial_delay_ms, policy.max_delay_ms)
     # 2**64 already saturates any delay but zero: no need to build a power with millions of digits.
-    multiplier = 2 ** min(max(retry_count - 1, 0), 64)
+    multiplier: int = 2 ** min(max(retry_count - 1, 0), 64)
     return min(policy.initial_delay_ms * multiplier, GREATEST_UNSIGNED, policy.max_delay_ms)

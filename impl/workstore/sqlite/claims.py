@@ -50,8 +50,8 @@ def _bury_exhausted(record: Workload, now_s: int) -> CommitAndRefuse:
         buried,
         refusal(
             ErrorCode.ATTEMPTS_EXHAUSTED,
-            f"Workload {record.workload_id!r} has used all its attempts and is now DEAD_LETTER. An operator may "
-            "grant one more with retry.",
+            f"Workload {record.workload_id!r} has used all its attempts and is now DEAD_LETTER. An operator "
+            "may grant one more with retry.",
         ),
     )
 
@@ -60,19 +60,18 @@ def _refuse_unready(record: Workload, now_s: int) -> None:
     if record.state != states.READY:
         raise refusal(
             ErrorCode.NOT_READY,
-            f"Workload {record.workload_id!r} is {record.state}, not READY. If its lease has lapsed, recover_expired "
-            "frees it.",
+            f"Workload {record.workload_id!r} is {record.state}, not READY. If its lease has lapsed, "
+            "recover_expired frees it.",
         )
     if record.next_attempt_at is not None and now_s < record.next_attempt_at:
         raise refusal(
             ErrorCode.NOT_READY,
-            f"Workload {record.workload_id!r} may not be claimed before {record.next_attempt_at}; it is {now_s}.",
+            f"Workload {record.workload_id!r} may not be claimed before {record.next_attempt_at}; it is "
+            f"{now_s}.",
         )
 
 
-def _refuse_unable(
-    record: Workload, capabilities: Set[str], dependency_states: Mapping[str, str]
-) -> None:
+def _refuse_unable(record: Workload, capabilities: Set[str], dependency_states: Mapping[str, str]) -> None:
     lacking = sorted(record.capability_snapshot - capabilities)
     if lacking:
         raise refusal(

@@ -1,7 +1,7 @@
 """One connection to the file: how it is opened, how it waits, and what its failures mean to a caller.
 
-Several threads may use a connection: a lock is held for one statement or one short transaction at a time, never
-while waiting. A process made by fork may not.
+Several threads may use a connection: a lock is held for one statement or one short transaction at a time,
+never while waiting. A process made by fork may not.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _NEXT_STEP: Final = {
     sqlite3.SQLITE_BUSY: "Another connection holds its lock. Call again, or raise busy_timeout_ms.",
     sqlite3.SQLITE_LOCKED: "Another connection holds its lock. Call again, or raise busy_timeout_ms.",
-    sqlite3.SQLITE_FULL: "The disk or the file's page limit is full. Make room and call again; reads still work.",
-    sqlite3.SQLITE_READONLY: "It can only be read. Check read_only and the permissions of file and directory.",
+    sqlite3.SQLITE_FULL: "The disk is full, or the file at its page limit. Make room; reads still work.",
+    sqlite3.SQLITE_READONLY: "It can only be read. Check the permissions of file and directory.",
     sqlite3.SQLITE_PERM: "Access is denied. Check the permissions of file and directory.",
     sqlite3.SQLITE_AUTH: "Access is denied. Check the permissions of file and directory.",
     sqlite3.SQLITE_NOTADB: "It is no SQLite database. Give the store a file of its own.",
@@ -63,7 +63,7 @@ def _primary_code(error: sqlite3.Error) -> int:
 
 def _unavailable(path: Path, error: sqlite3.Error, *, definite: bool = True) -> StoreUnavailable:
     step = _NEXT_STEP.get(_primary_code(error), "Check the file and the disk.")
-    outcome = "Nothing was written." if definite else "Whether this was written is unknown: read before calling again."
+    outcome = "Nothing was written." if definite else "It may be written or not: read before calling again."
     return StoreUnavailable(f"{path}: {error}. {step} {outcome}", definite)
 
 
@@ -87,7 +87,8 @@ class Connection:
         self._connection: sqlite3.Connection | None = None
         if sqlite3.sqlite_version_info < schema.LEAST_SQLITE:
             raise StoreUnavailable(
-                f"SQLite {sqlite3.sqlite_version} has no strict tables. Use a Python with SQLite 3.37 or later.", True
+                f"SQLite {sqlite3.sqlite_version} has no strict tables. Use a Python with 3.37 or later.",
+                True,
             )
         self._connection = self._connect()
         try:
@@ -113,11 +114,11 @@ class Connection:
     def _prepare(self) -> None:
         try:
             version = self.read(schema.identify)
+            if self._settings.read_only and version < len(schema.MIGRATIONS):
+                raise schema.ForeignFileError("it has an earlier schema or none. Open it once for writing.")
             self.read(self._apply_settings)
             if not self._settings.read_only:
                 self.write(schema.migrate)
-            elif version < len(schema.MIGRATIONS):
-                raise schema.ForeignFileError("it has an earlier schema. Open it once for writing.")
         except schema.ForeignFileError as error:
             raise StoreUnavailable(f"{self._settings.path} is not usable: {error}", True) from error
 
@@ -137,8 +138,8 @@ class Connection:
         synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
         if journal != "wal" or synchronous != SYNCHRONOUS[settings.synchronous]:
             raise StoreUnavailable(
-                f"{settings.path}: journal mode {journal}, synchronous {synchronous}, so commits would not last. Put "
-                "the file on a local disk.",
+                f"{settings.path}: journal mode {journal}, synchronous {synchronous}, so commits would not "
+                "last. Put the file on a local disk.",
                 True,
             )
 
@@ -159,12 +160,15 @@ class Connection:
         """
         if self._settings.read_only:
             raise StoreUnavailable(
-                f"{self._settings.path} was opened for reading only. Open it without read_only to write.", True
+                f"{self._settings.path} was opened for reading only. Open it without read_only to write.",
+                True,
             )
         try:
             return self._patiently(lambda connection: self._transaction(connection, work))
         except (sqlite3.DataError, OverflowError) as error:
-            raise invalid(f"The record is too large for one row ({error}). Keep large data elsewhere.") from error
+            raise invalid(
+                f"The record does not fit in a row ({error}). Keep large data elsewhere."
+            ) from error
 
     def _transaction(
         self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]
@@ -193,9 +197,9 @@ class Connection:
         while True:
             try:
                 return self._once(work)
-            except sqlite3.DataError:
+            except (sqlite3.DataError, sqlite3.IntegrityError):
                 raise
-            except sqlite3.DatabaseError as error:
+            except sqlite3.Error as error:
                 if _primary_code(error) not in _BUSY:
                     raise _unavailable(self._settings.path, error) from error
                 now = time.monotonic()
@@ -209,12 +213,15 @@ class Connection:
         # Looked at before the lock: a fork may have copied it while another thread held it.
         if os.getpid() != self._process:
             raise StoreUnavailable(
-                f"This handle on {self._settings.path} was opened before a fork. Open the store anew in the child.",
+                f"This handle on {self._settings.path} was opened before a fork. Open the store anew in the "
+                "child.",
                 True,
             )
         with self._lock:
             if self._connection is None:
-                raise StoreUnavailable(f"This handle on {self._settings.path} is closed. Open the store anew.", True)
+                raise StoreUnavailable(
+                    f"This handle on {self._settings.path} is closed. Open the store anew.", True
+                )
             return work(self._connection)
 
     def close(self) -> None:

@@ -33,12 +33,14 @@ def _queued_since(record: Workload) -> int:
 def _bases(record: Workload) -> list[tuple[str, int | None, int | None]]:
     """Kind, duration in ms, and the instant it is measured from or None, in the order of precedence (5.4)."""
     timeouts, claim = record.timeouts, record.current_claim
-    waiting, executing = record.state == states.READY, record.state in states.EXECUTING
+    executing = record.state in states.EXECUTING
+    queued_since = _queued_since(record) if record.state == states.READY else None
+    claimed_at = claim.claimed_at if claim and record.state == states.CLAIMED else None
     started_at = record.attempts[-1].started_at if record.attempts else None
     return [
         ("overall", timeouts.overall_ms, record.created_at),
-        ("queue", timeouts.queue_ms, _queued_since(record) if waiting and timeouts.queue_ms is not None else None),
-        ("claim", timeouts.claim_ms, claim.claimed_at if claim and record.state == states.CLAIMED else None),
+        ("queue", timeouts.queue_ms, queued_since),
+        ("claim", timeouts.claim_ms, claimed_at),
         ("execution", timeouts.execution_ms, started_at if record.state in states.STARTED else None),
         ("heartbeat", timeouts.heartbeat_ms, claim.last_heartbeat if claim and executing else None),
     ]
@@ -128,8 +130,9 @@ def expire_inline(record: Workload, now_s: int) -> CommitAndRefuse | None:
         expired(record, deadline, now_s),
         refusal(
             ErrorCode.TIMED_OUT,
-            f"Workload {record.workload_id!r} passed its {deadline.kind} deadline at {deadline.at}; the expiry is "
-            "recorded and the claim, if any, is gone. Stop this attempt and claim again if it is READY.",
+            f"Workload {record.workload_id!r} passed its {deadline.kind} deadline at {deadline.at}; the "
+            "expiry is recorded and the claim, if any, is gone. Stop this attempt and claim again if it is "
+            "READY.",
             {"deadline": deadline.kind, "deadline_at": deadline.at},
         ),
     )

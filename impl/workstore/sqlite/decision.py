@@ -1,7 +1,7 @@
 """What a pure decision about one committed record can be.
 
-A refusal that commits nothing is raised as `WorkloadError` by the function that decides. Everything else is one of
-the three values here, so that the write stands in one place only.
+A refusal that commits nothing is raised as `WorkloadError` by the function that decides. Everything else is
+one of the three values here, so that the write stands in one place only.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def conflict(workload_id: str) -> WorkloadError:
     """The refusal of a write whose record has moved on since it was read (WRK-MWR-05)."""
     return refusal(
         ErrorCode.CONFLICT,
-        f"Another writer changed workload {workload_id!r} during this call; nothing was written. Read it with "
-        "get and call again if the call still applies.",
+        f"Another writer changed workload {workload_id!r} during this call; nothing was written. Read it "
+        "with get and call again if the call still applies.",
     )
 
 

@@ -179,6 +179,10 @@ def _claim(form: Mapping[str, Any]) -> Claim:
     )
 
 
+def _dependency(form: Mapping[str, Any]) -> Dependency:
+    return Dependency(form["workload_id"], form["required_state"])
+
+
 def _timeouts(form: Mapping[str, Any]) -> Timeouts:
     return Timeouts(
         form["queue_ms"], form["claim_ms"], form["execution_ms"], form["heartbeat_ms"], form["overall_ms"]
@@ -209,7 +213,7 @@ def from_plain(form: Mapping[str, Any]) -> Workload:
         form["priority"],
         _policy(form["retry_policy"]),
         _timeouts(form["timeouts"]),
-        tuple([Dependency(wanted["workload_id"], wanted["required_state"]) for wanted in form["dependencies"]]),
+        tuple([_dependency(wanted) for wanted in form["dependencies"]]),
         form["created_at"],
         form["state"],
         form["attempt_count"],

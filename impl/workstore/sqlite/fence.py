@@ -21,7 +21,8 @@ class Fence:
 def _claim_invalid(record: Workload, cause: str) -> WorkloadError:
     return refusal(
         ErrorCode.CLAIM_INVALID,
-        f"{cause} on workload {record.workload_id!r}. Stop this attempt, discard its effects and claim again.",
+        f"{cause} on workload {record.workload_id!r}. Stop this attempt, discard its effects and claim "
+        "again.",
     )
 
 
@@ -39,8 +40,8 @@ def held_claim(record: Workload, fence: Fence, now_s: int) -> Claim:
     if fence.fencing_token != claim.fencing_token:
         raise refusal(
             ErrorCode.STALE_FENCE,
-            f"The claim on workload {record.workload_id!r} has fencing token {claim.fencing_token}, the call shows "
-            f"{fence.fencing_token}: somebody else has taken the work since. Stop and discard.",
+            f"The claim on workload {record.workload_id!r} has fencing token {claim.fencing_token}, the call "
+            f"shows {fence.fencing_token}: somebody else has taken the work since. Stop and discard.",
         )
     if fence.claim_id != claim.claim_id or fence.worker_id != claim.worker_id:
         raise _claim_invalid(record, "Another claim or worker is recorded")

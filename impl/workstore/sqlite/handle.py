@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -12,7 +13,7 @@ from typing import Self, TypeVar
 from workspec.workload.vocabulary import StoreUnavailable, Workload
 
 from . import rows
-from .arguments import require_bool, require_integers, require_optional_integers
+from .arguments import require_bool, require_instance, require_integers, require_optional_integers
 from .connection import SYNCHRONOUS, Connection, Settings
 from .decision import CommitAndRefuse, Decision, Reply, conflict, not_found
 
@@ -46,9 +47,9 @@ class Handle:
     ) -> Self:
         """A handle on the store in this file, which is created when it does not exist yet.
 
-        ``synchronous`` is ``FULL`` (a commit survives loss of power) or ``NORMAL`` (it survives the end of the
-        process). ``busy_timeout_ms`` bounds each wait for another writer. ``max_page_count`` limits the file.
-        ``new_id`` gives an opaque id for a prefix; it must never repeat itself.
+        ``synchronous`` is ``FULL`` (a commit survives loss of power) or ``NORMAL`` (it survives the end of
+        the process). ``busy_timeout_ms`` bounds each wait for another writer. ``max_page_count`` limits the
+        file. ``new_id`` gives an opaque id for a prefix; it must never repeat itself.
 
         Raises:
             TypeError, ValueError: an option that is none.
@@ -61,6 +62,8 @@ class Handle:
             raise ValueError(f"synchronous must be 'FULL' or 'NORMAL', not {synchronous!r}")
         require_integers(busy_timeout_ms=busy_timeout_ms)
         require_optional_integers(max_page_count=max_page_count)
+        if "\0" in location or busy_timeout_ms < 0 or (max_page_count is not None and max_page_count < 1):
+            raise ValueError("path holds no NUL, busy_timeout_ms is at least 0, max_page_count at least 1")
         require_bool(read_only=read_only)
         if location in ("", ":memory:"):
             raise StoreUnavailable("A durable store needs a file. Name one on a local disk.", True)
@@ -91,8 +94,9 @@ class Handle:
         Raises:
             WorkloadError: RESULT_DUPLICATE, when another workload took the result id meanwhile (P-08).
         """
-        if self._pause:
-            self._pause.pop()()
+        callback = self._pause.pop() if self._pause else None
+        if callback is not None:
+            callback()
         return self._connection.write(write.run)
 
     def _settle(self, row: rows.Row, decision: Decision[Answer]) -> Answer:
@@ -116,9 +120,9 @@ class Handle:
         """
         changed: list[str] = []
         for workload_id in self._connection.read(lambda connection: rows.ids(connection, statement, now_s)):
-            row = self._find(workload_id)
-            record = step(row.workload)
-            if record is not None and self._commit(rows.replacement(row, record)):
+            row = self._connection.read(partial(rows.find, workload_id=workload_id))
+            record = None if row is None else step(row.workload)
+            if row is not None and record is not None and self._commit(rows.replacement(row, record)):
                 changed.append(workload_id)
         return changed
 
@@ -128,7 +132,9 @@ class Handle:
         self._connection.write(lambda connection: connection.execute("DELETE FROM workloads"))
 
     def inject(self, *, record: Workload, version: int | None) -> None:
-        """Store a record as it is, in place of one with the same id; None leaves the row without a version."""
+        """Store a record as it is, in place of one with its id; version None leaves the row without one."""
+        require_instance("record", record, Workload)
+        require_optional_integers(version=version)
         self._connection.write(rows.putting(record, version).run)
 
     def snapshot(self) -> dict[str, int | None]:

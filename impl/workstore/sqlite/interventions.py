@@ -88,8 +88,8 @@ def retry(record: Workload, actor: str, reason: str | None, now_s: int) -> Decis
     if used >= record.retry_policy.max_attempts:
         raise refusal(
             ErrorCode.RETRY_EXHAUSTED,
-            f"Workload {record.workload_id!r} has been re-armed {used} times, as often as its policy has attempts. "
-            "Admit the work anew under another key.",
+            f"Workload {record.workload_id!r} has been re-armed {used} times, as often as its policy has "
+            "attempts. Admit the work anew under another key.",
         )
     budget = min(record.retry_policy.max_attempts + used + 1, GREATEST_COUNT)
     evidence = {"retry": "operator", "operator_retry": str(used + 1), "attempt_budget": str(budget)}

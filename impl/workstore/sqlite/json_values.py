@@ -1,7 +1,7 @@
 """JSON documents of callers: what is in them, and the one text that two equal documents share.
 
-Known limit: a document nests at most `GREATEST_DEPTH` lists and objects. The standard library's JSON code recurses
-once per level, and this leaves callers half of the default stack.
+Known limit: a document nests at most `GREATEST_DEPTH` lists and objects. The standard library's JSON code
+recurses once per level, and this leaves callers half of the default stack.
 """
 
 from __future__ import annotations
@@ -57,16 +57,21 @@ def is_unicode(text: str) -> bool:
     return True
 
 
+def is_storable_integer(value: int) -> bool:
+    """Whether the integer fits in signed 64 bits."""
+    return LEAST_INTEGER <= value <= GREATEST_INTEGER
+
+
 def _scalar_fault(value: object, place: str) -> str | None:
     if isinstance(value, str):
         return None if is_unicode(value) else "holds a lone surrogate, which UTF-8 cannot write"
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, int):
-        return None if LEAST_INTEGER <= value <= GREATEST_INTEGER else "holds an integer beyond signed 64 bits"
+        return None if is_storable_integer(value) else "holds an integer beyond signed 64 bits"
     if isinstance(value, float):
         return None if math.isfinite(value) else "holds a number that is not finite"
-    raise TypeError(f"{place} must be JSON (None, bool, int, float, str, list, dict), not {type(value).__name__}")
+    raise TypeError(f"{place} must be None, bool, int, float, str, list or dict, not {type(value).__name__}")
 
 
 def _members(container: list[Any] | dict[Any, Any], place: str) -> list[Any]:

@@ -1,7 +1,7 @@
 """The legacy file: reading it strictly, and checking it against itself and the store (WRK-MIG).
 
-The file's three derived parts serve as a cross-check only. Of two workloads under one old scope text, the one with
-the greater id is what the old index should name.
+The file's three derived parts serve as a cross-check only. Of two workloads under one old scope text, the one
+with the greater id is what the old index should name.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from attrs import frozen
 
 from workspec.workload.vocabulary import AttemptStatus, ErrorCode, State, Workload, WorkloadError
 
-from .arithmetic import GREATEST_INTEGER, LEAST_INTEGER
 from .decision import invalid, refusal
 from .encoding import from_plain, plain
-from .json_values import at_any_depth, canonical_text, examine, is_unicode
+from .json_values import at_any_depth, canonical_text, examine, is_storable_integer, is_unicode
 
 Form: TypeAlias = Callable[[Any], bool]
 
@@ -27,7 +26,7 @@ def _text(value: Any) -> bool:
 
 
 def _integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and LEAST_INTEGER <= value <= GREATEST_INTEGER
+    return isinstance(value, int) and not isinstance(value, bool) and is_storable_integer(value)
 
 
 def _count(value: Any) -> bool:
@@ -174,7 +173,7 @@ def _loaded(source: bytes) -> Any:
     try:
         return at_any_depth(decoder.decode, source.decode())
     except (ValueError, RecursionError) as error:
-        raise invalid(f"The legacy file is not JSON that can be read: {error}. Nothing was written.") from error
+        raise invalid(f"The legacy file is not readable JSON: {error}. Nothing was written.") from error
 
 
 def parse(source: bytes) -> LegacyFile:
@@ -185,7 +184,7 @@ def parse(source: bytes) -> LegacyFile:
     """
     content = _loaded(source)
     if not isinstance(content, dict) or content.keys() != {"workloads", *_derived}:
-        raise invalid(f"The legacy file must be one object with workloads, {', '.join(_derived)} and nothing else.")
+        raise invalid(f"The legacy file must be an object of workloads, {', '.join(_derived)}, no more.")
     for name, form in _derived.items():
         if not form(content[name]):
             raise invalid(f"The part {name} of the legacy file is malformed. Nothing was written.")
@@ -203,14 +202,18 @@ def difference(part: str) -> WorkloadError:
     """The refusal of a file that does not fit the store or itself (WRK-MIG-02, G-20)."""
     return refusal(
         ErrorCode.MIGRATION_CONFLICT,
-        f"{part} of the legacy file does not agree with the workloads in file and store. Migrate an unchanged file "
-        "into an empty store, or repeat the migration that filled this one.",
+        f"{part} of the legacy file does not agree with the workloads in file and store. Migrate an "
+        "unchanged file into an empty store, or repeat the migration that filled this one.",
     )
 
 
 def identical(one: Workload, other: Workload) -> bool:
     """Whether two records are the same JSON, whatever the order of members; 1, 1.0 and true differ."""
     return canonical_text(plain(one)) == canonical_text(plain(other))
+
+
+def _old_scope(record: Workload) -> str:
+    return f"{record.tenant_id}:{record.application_id}:{record.idempotency_key}"
 
 
 def refuse_inconsistency(file: LegacyFile) -> None:
@@ -220,10 +223,9 @@ def refuse_inconsistency(file: LegacyFile) -> None:
         WorkloadError: MIGRATION_CONFLICT.
     """
     records = list(file.workloads.values())
-    scopes = {f"{record.tenant_id}:{record.application_id}:{record.idempotency_key}": record for record in records}
-    if file.idempotency != {scope: record.workload_id for scope, record in scopes.items()}:
+    if file.idempotency != {_old_scope(record): record.workload_id for record in records}:
         raise difference("The idempotency index")
-    results = [(record.result.result_id, record.workload_id) for record in records if record.result is not None]
+    results = [(record.result.result_id, record.workload_id) for record in records if record.result]
     if file.result_ids != dict(results) or len(file.result_ids) != len(results):
         raise difference("The index of result ids")
     if file.event_sequence != sum(len(record.execution_history) for record in records):

