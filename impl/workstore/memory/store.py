@@ -1,4 +1,4 @@
-"""The verbs of the workload contract that may write. Each looks at its arguments, reads, decides, and settles."""
+"""The verbs of the workload contract that may write. Each looks at its arguments, reads, decides, settles."""
 
 from __future__ import annotations
 
