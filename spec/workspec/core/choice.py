@@ -42,6 +42,10 @@ class Seen:
     record: Any
 
 
+Observer = Callable[[Seen, Scope], Any]
+"""Reads the value of a free choice from what was seen; `UNSEEN` when it is not shown."""
+
+
 @frozen(eq=False)
 class Choice:
     """One tolerated divergence.
@@ -59,7 +63,7 @@ class Choice:
     options: tuple[Any, ...] = ()
     legal: Callable[[Any, Scope], bool] | None = None
     legal_text: str = ""
-    observe: Callable[[Seen], Any] | None = None
+    observe: Observer | None = None
 
     def default_in(self, scope: Scope) -> Any:
         return self.default(scope) if callable(self.default) else self.default

@@ -66,7 +66,10 @@ class StateNote:
 class Contract:
     """``present`` turns a record of the model into the vocabulary's record, ``absorb`` the other way (for injection
     and migration); ``fold`` gives what search takes for the identity of a state at an instant; ``instant`` is the
-    ``now`` of a call, from the call and the time that the caller states, if any."""
+    ``now`` of a call, from the call and the time that the caller states, if any. ``comparisons`` says which
+    requirements a judge shows by comparing: ``version`` (moved exactly on a change), ``refusal`` (changed nothing),
+    ``others`` (no other record changed), ``restart`` (all as before it), ``stale view`` (a handle that did not see
+    another's commit)."""
 
     name: str
     version: str
@@ -86,6 +89,7 @@ class Contract:
     absorb: Callable[[Any, int | None], Record]
     fold: Callable[[Record, int], Hashable]
     instant: Callable[[Call, int | None], int]
+    comparisons: Mapping[str, tuple[str, ...]]
     _by_name: dict[str, AnyOperation] = field(init=False, repr=False)
 
     @_by_name.default

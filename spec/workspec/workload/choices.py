@@ -6,9 +6,10 @@ kit away from what depends on it. Free choices are observed call by call.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from workspec.core.choice import UNSEEN, Choice, ChoiceKind, Seen
+from workspec.core.choice import UNSEEN, Choice, ChoiceKind, Observer, Seen
 from workspec.core.scope import Scope
 from workspec.workload.rules import canonical_hash, workload_id_of
 from workspec.workload.vocabulary import AttemptStatus, ErrorCode, Event
@@ -30,41 +31,51 @@ RESERVED_EVIDENCE: Final = frozenset(
 )
 
 
-def _last_event(seen: Seen) -> Event | None:
-    history = getattr(seen.record, "execution_history", None)
-    return history[-1] if history else None
+def _shown(value: Any, name: str) -> Any:
+    """A member of what was seen; a list that is not shown counts as empty."""
+    return getattr(value, name, UNSEEN)
 
 
-def _last_actor(seen: Seen) -> Any:
-    event = _last_event(seen)
+def _next_event(seen: Seen, scope: Scope) -> Event | None:
+    """The event that this decision is about to append, found by its place in the history."""
+    history = _shown(seen.record, "execution_history")
+    if not isinstance(history, Sequence) or len(history) <= scope.facts.event_count:
+        return None
+    event: Event = history[scope.facts.event_count]
+    return event
+
+
+def _next_actor(seen: Seen, scope: Scope) -> Any:
+    event = _next_event(seen, scope)
     return UNSEEN if event is None else event.actor
 
 
-def _last_evidence(seen: Seen) -> Any:
-    event = _last_event(seen)
-    return UNSEEN if event is None else dict(event.evidence)
+def _next_evidence(seen: Seen, scope: Scope) -> Any:
+    event = _next_event(seen, scope)
+    return dict(event.evidence) if event is not None and isinstance(event.evidence, Mapping) else UNSEEN
 
 
-def _last_attempt(name: str) -> Any:
-    def observe(seen: Seen) -> Any:
-        attempts = getattr(seen.record, "attempts", None)
-        return getattr(attempts[-1], name) if attempts else UNSEEN
-
-    return observe
-
-
-def _claim(name: str) -> Any:
-    def observe(seen: Seen) -> Any:
-        return UNSEEN if seen.answer is None else getattr(seen.answer, name, UNSEEN)
+def _last_attempt(name: str) -> Observer:
+    def observe(seen: Seen, _scope: Scope) -> Any:
+        attempts = _shown(seen.record, "attempts")
+        return _shown(attempts[-1], name) if isinstance(attempts, Sequence) and attempts else UNSEEN
 
     return observe
+
+
+def _of_answer(name: str) -> Observer:
+    return lambda seen, _scope: _shown(seen.answer, name)
+
+
+def _of_record(name: str) -> Observer:
+    return lambda seen, _scope: _shown(seen.record, name)
 
 
 def _unused(value: Any, scope: Scope) -> bool:
     return isinstance(value, str) and value != "" and value not in scope.facts.used_ids
 
 
-def _code(seen: Seen) -> Any:
+def _code(seen: Seen, _scope: Scope) -> Any:
     return UNSEEN if seen.code is None else seen.code
 
 
@@ -86,7 +97,7 @@ WORKLOAD_ID: Final = Choice(
     default=lambda scope: workload_id_of(scope.call["request"]),
     legal=lambda value, scope: isinstance(value, str) and value != "" and value not in scope.state,
     legal_text="a text that no other workload has",
-    observe=lambda seen: getattr(getattr(seen.answer, "workload", None), "workload_id", UNSEEN),
+    observe=lambda seen, _scope: _shown(_shown(seen.answer, "workload"), "workload_id"),
 )
 ID_DERIVATION: Final = Choice(
     "G-06b.derivation",
@@ -172,7 +183,7 @@ CREATION_ACTOR: Final = Choice(
     "Who is named in the creation event.",
     ("WRK-ADM-12",),
     default=lambda scope: scope.call["request"].requested_by.id,
-    observe=_last_actor,
+    observe=_next_actor,
 )
 FOLLOW_UP_ACTOR: Final = Choice(
     "G-07.follow-up-actor",
@@ -180,7 +191,7 @@ FOLLOW_UP_ACTOR: Final = Choice(
     "Who is named in the event that follows an actor's timeout.",
     ("WRK-TMO-05",),
     default=lambda scope: scope.call["actor"],
-    observe=_last_actor,
+    observe=_next_actor,
 )
 EVENT_ACTOR: Final = Choice(
     "G-07.event-actor",
@@ -188,7 +199,7 @@ EVENT_ACTOR: Final = Choice(
     "Who is named in the events of claim, checkpoint, completion and cancellation.",
     ("WRK-GEN-06",),
     default=lambda scope: scope.call["worker_id"] if "worker_id" in scope.call else scope.call["actor"],
-    observe=_last_actor,
+    observe=_next_actor,
 )
 OPEN_EVIDENCE: Final = Choice(
     "G-07.open-evidence",
@@ -198,7 +209,7 @@ OPEN_EVIDENCE: Final = Choice(
     default=lambda _scope: {},
     legal=lambda value, _scope: not RESERVED_EVIDENCE & value.keys(),
     legal_text="no key that the contract uses elsewhere",
-    observe=_last_evidence,
+    observe=_next_evidence,
 )
 CLAIM_STATUS: Final = Choice(
     "G-15.claimed-status",
@@ -248,7 +259,7 @@ CLAIM_ID: Final = Choice(
     default=lambda scope: f"{scope.key}/claim-{scope.facts.last_token + 1}",
     legal=_unused,
     legal_text="a text that this workload has not used",
-    observe=_claim("claim_id"),
+    observe=_of_answer("claim_id"),
 )
 FENCING_TOKEN: Final = Choice(
     "G-26.fencing-token",
@@ -258,7 +269,7 @@ FENCING_TOKEN: Final = Choice(
     default=lambda scope: scope.facts.last_token + 1,
     legal=lambda value, scope: isinstance(value, int) and value > scope.facts.last_token,
     legal_text="greater than every earlier token of the workload",
-    observe=_claim("fencing_token"),
+    observe=_of_answer("fencing_token"),
 )
 NEXT_ATTEMPT_AT: Final = Choice(
     "G-25.next-attempt-at",
@@ -268,7 +279,7 @@ NEXT_ATTEMPT_AT: Final = Choice(
     default=lambda scope: scope.facts.next_attempt_at,
     legal=lambda value, scope: value in (None, scope.facts.next_attempt_at),
     legal_text="as it was, or absent",
-    observe=lambda seen: getattr(seen.record, "next_attempt_at", UNSEEN),
+    observe=_of_record("next_attempt_at"),
 )
 INPUT_HASH: Final = Choice(
     "G-08.input-hash",
@@ -278,7 +289,7 @@ INPUT_HASH: Final = Choice(
     default=lambda scope: canonical_hash(scope.call["request"].input),
     legal=lambda value, _scope: isinstance(value, str) and value != "",
     legal_text="a text that is not empty",
-    observe=lambda seen: getattr(seen.record, "input_hash", UNSEEN),
+    observe=_of_record("input_hash"),
 )
 OUTPUT_HASH: Final = Choice(
     "G-08.output-hash",
@@ -288,7 +299,7 @@ OUTPUT_HASH: Final = Choice(
     default=lambda scope: canonical_hash(scope.call["output"]),
     legal=lambda value, _scope: isinstance(value, str) and value != "",
     legal_text="a text that is not empty",
-    observe=lambda seen: getattr(seen.answer, "output_hash", UNSEEN),
+    observe=_of_answer("output_hash"),
 )
 EXPIRY_TEXT: Final = Choice(
     "text.expiry",

@@ -89,4 +89,11 @@ CONTRACT: Final = Contract(
     absorb=absorb,
     fold=fold,
     instant=instant,
+    comparisons={
+        "version": ids("WRK-GEN-04"),
+        "refusal": ids("WRK-GEN-02 WRK-GEN-01 WRK-INV-10"),
+        "others": ids("WRK-INV-15"),
+        "restart": ids("WRK-INV-14"),
+        "stale view": ids("WRK-MWR-04"),
+    },
 )

@@ -276,6 +276,7 @@ HEARTBEAT: Final = Operation(
     ),
     steps=(effects.renew_lease,),
     answer=_fact("claim"),
+    requirements=ids("WRK-INV-11"),
 )
 EXECUTION_CONTEXT: Final = Operation(
     "execution_context",
@@ -491,7 +492,7 @@ ENFORCE_DEADLINES: Final = Batch(
     steps=(EXPIRE,),
     answer=lambda _scope, held, _after: list(held),
     atomic=False,
-    requirements=ids("WRK-EDL-01 WRK-EDL-02"),
+    requirements=ids("WRK-EDL-01 WRK-EDL-02 WRK-INV-13"),
 )
 RECOVER_EXPIRED: Final = Batch(
     "recover_expired",
