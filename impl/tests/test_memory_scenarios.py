@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -148,6 +149,9 @@ class Driven:
     def cancel(self, at: int) -> str:
         return self.store.cancel(workload_id=self.workload_id, actor="actor", now_s=at)
 
+    def acknowledge_cancel(self, claim: Claim, at: int) -> str:
+        return self.store.acknowledge_cancel(**self.fence(claim), now_s=at)
+
     def expire(self, at: int) -> bool:
         """Run the deadline pass; whether it expired this workload."""
         return self.store.enforce_deadlines(now_s=at) == [self.workload_id]
@@ -238,7 +242,7 @@ class TestAdmission:
             ("not_before", 5000),
         ],
     )
-    def test_scenario_1_each_change_is_named(self, field: str, value: object) -> None:
+    def test_scenario_1_each_change_is_named(self, field: str, value: Any) -> None:
         work = drive()
         error = refused(lambda: work.store.admit(request=evolve(REQUEST, **{field: value})))
         assert (error.code, error.details) == ("IDEMPOTENCY_KEY_REUSED", {"fields": [field]})
@@ -268,15 +272,16 @@ class TestAdmission:
             priority=1,
         )
         seen = []
-        for repair in (
+        repairs: list[dict[str, Any]] = [
             {},
             {"input": {"id": 1}},
             {"idempotency_key": "one"},
             {"timeouts": None},
             {"authorization_snapshot": REQUEST.authorization_snapshot},
-        ):
+        ]
+        for repair in repairs:
             request = evolve(request, **repair)
-            seen.append(code_of(lambda request=request: store.admit(request=request)))  # type: ignore[misc]
+            seen.append(code_of(partial(store.admit, request=request)))
         assert seen == [
             "WORKLOAD_SECRET_MATERIAL",
             "WORKLOAD_INVALID",
@@ -316,7 +321,7 @@ class TestAdmission:
         assert not work.store.admit(request=evolve(REQUEST, not_before=50)).created
         for other in (52, None):
             changed = evolve(REQUEST, not_before=other)
-            error = refused(lambda changed=changed: work.store.admit(request=changed))  # type: ignore[misc]
+            error = refused(partial(work.store.admit, request=changed))
             assert error.details == {"fields": ["not_before"]}
 
     def test_scenario_6_dependencies_are_a_multiset(self) -> None:
@@ -329,12 +334,11 @@ class TestAdmission:
 
     @pytest.mark.parametrize("text", ["a BEGIN PRIVATE KEY", "sk-1", "fdb_live_"])
     def test_scenario_7_secrets(self, text: str) -> None:
-        for value in ({"a": text}, {"a": [{"b": text}]}, {text: 1}, text):
+        values: list[Json] = [{"a": text}, {"a": [{"b": text}]}, {text: 1}, text]
+        for value in values:
             store = WorkloadStore()
-            assert code_of(lambda v=value, s=store: s.admit(request=evolve(REQUEST, input=v))) == (  # type: ignore[misc]
-                "WORKLOAD_SECRET_MATERIAL"
-            )
-            assert store.snapshot() == {}
+            code = code_of(partial(store.admit, request=evolve(REQUEST, input=value)))
+            assert (code, store.snapshot()) == ("WORKLOAD_SECRET_MATERIAL", {})
 
     @pytest.mark.parametrize("text", ["ask-sk-1", " sk-1", "Sk-1"])
     def test_scenario_7_texts_that_only_look_like_secrets(self, text: str) -> None:
@@ -458,7 +462,7 @@ class TestClaim:
             lambda: work.fail(fence, 11, "timeout"),
             lambda: work.time_out(11),
             lambda: work.cancel(11),
-            lambda: work.store.acknowledge_cancel(**work.fence(fence), now_s=11),
+            lambda: work.acknowledge_cancel(fence, 11),
             lambda: work.retry(11),
         ]
         assert {code_of(call) for call in calls} == {"WORKLOAD_NOT_FOUND"}
@@ -479,7 +483,7 @@ class TestFence:
         assert code_of(lambda: work.heartbeat(lost, 13)) == "WORKLOAD_STALE_FENCE"
         assert code_of(lambda: work.context(lost, 13)) == "WORKLOAD_STALE_FENCE"
         for wrong in (evolve(held, worker_id="z"), evolve(held, claim_id="z")):
-            assert code_of(lambda wrong=wrong: work.heartbeat(wrong, 13)) == "WORKLOAD_CLAIM_INVALID"  # type: ignore[misc]
+            assert code_of(partial(work.heartbeat, wrong, 13)) == "WORKLOAD_CLAIM_INVALID"
         assert code_of(lambda: work.heartbeat(evolve(held, fencing_token=3), 13)) == "WORKLOAD_STALE_FENCE"
 
     def test_scenario_16_lapsed_lease(self) -> None:
@@ -660,8 +664,7 @@ class TestFail:
         assert work.version == version
         differing = (("transient_connection", "no route", "unknown"), ("timeout", "other", None))
         for kind, text, effect in differing:
-            call = lambda k=kind, t=text, e=effect: work.fail(claim, 13, k, t, e)  # noqa: E731
-            assert code_of(call) == "WORKLOAD_CLAIM_INVALID"
+            assert code_of(partial(work.fail, claim, 13, kind, text, effect)) == "WORKLOAD_CLAIM_INVALID"
         work.claim("b", 14)
         assert code_of(lambda: work.fail(claim, 15, "timeout", "late")) == "WORKLOAD_STALE_FENCE"
         # The replay tells the present state, not that of then.
@@ -945,7 +948,7 @@ class TestInterventions:
     def test_acknowledged_cancellation(self) -> None:
         work = drive()
         claim = work.claim("a", 11)
-        acknowledge = lambda at: work.store.acknowledge_cancel(**work.fence(claim), now_s=at)  # noqa: E731
+        acknowledge = partial(work.acknowledge_cancel, claim)
         assert code_of(lambda: acknowledge(11)) == "WORKLOAD_STATE_INVALID"
         assert work.cancel(12) == "CANCELLATION_REQUESTED"
         assert work.record.current_claim == claim

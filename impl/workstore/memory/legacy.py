@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import attrs
 from attrs import frozen
 
-from workspec.workload import vocabulary
+import workspec.workload.vocabulary as vocabulary
 from workspec.workload.vocabulary import AttemptStatus, ErrorCode, Json, State, Workload
 from workstore.memory.arguments import BACKOFFS
 from workstore.memory.json_values import MAX_DEPTH, canonical, inspect
