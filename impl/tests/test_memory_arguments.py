@@ -281,7 +281,7 @@ INVALID_ADMISSIONS: list[dict[str, Any]] = [
     {"tenant_id": LONE},
     {"created_at": BEYOND},
     {"not_before": -BEYOND - 1},
-    {"priority": 2**31},
+    {"priority": BEYOND},
     {"input": float("inf")},
     {"input": nested(TOO_DEEP)},
     {"input": own_container()},
@@ -336,8 +336,8 @@ class TestAdmissions:
         )
         taken: list[dict[str, Any]] = [
             {"timeouts": all_one},
-            {"retry_policy": largest, "priority": -(2**31), "created_at": -(2**63)},
-            {"retry_policy": evolve(POLICY, max_attempts=0), "priority": 2**31 - 1},
+            {"retry_policy": largest, "priority": -BEYOND, "created_at": -BEYOND},
+            {"retry_policy": evolve(POLICY, max_attempts=0), "priority": BEYOND - 1},
         ]
         for changes in taken:
             assert WorkloadStore().admit(request=evolve(REQUEST, **changes)).created

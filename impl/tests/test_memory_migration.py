@@ -236,7 +236,7 @@ MALFORMED = {
             }
         ]
     ),
-    "missing state": with_record(state=None),
+    "null for a state": with_record(state=None),
     "set as an object": with_record(capability_snapshot={}),
     "integer beyond 64 bits": with_record(created_at=2**63),
     "unknown back-off": with_record(
@@ -257,9 +257,9 @@ def test_malformed_files(store: WorkloadStore, name: str) -> None:
     assert store.snapshot() == {}
 
 
-def test_optional_members_may_be_missing(store: WorkloadStore) -> None:
+@pytest.mark.parametrize("name", ["state", "input", "current_claim"])
+def test_no_member_may_be_missing(store: WorkloadStore, name: str) -> None:
     content = file_of(records()[0])
     (record,) = content["workloads"].values()
-    for name in ("current_claim", "last_failure"):
-        del record[name]
-    assert store.migrate(source=encoded(content)) == 1
+    del record[name]
+    assert code_of(store, encoded(content)) == "WORKLOAD_INVALID"

@@ -26,7 +26,6 @@ from workstore.memory.refusals import refusal
 
 BACKOFFS = ("fixed", "exponential")
 EFFECTS = ("none", "unknown")
-PRIORITY_MIN, PRIORITY_MAX = -(2**31), 2**31 - 1
 
 
 def wrong_type(name: str, expected: str, value: object) -> TypeError:
@@ -171,7 +170,7 @@ def admission_arguments(request: object) -> None:
     if request.connection_scopes is not None:
         seen.texts(connection_scopes=request.connection_scopes)
     if request.priority is not None:
-        seen.integer(priority=request.priority, least=PRIORITY_MIN, most=PRIORITY_MAX)
+        seen.integer(priority=request.priority)
     seen.integer(created_at=request.created_at).optional_integer(not_before=request.not_before)
     _subject(seen, "requested_by", request.requested_by)
     _grant(seen, request.authorization_snapshot)

@@ -33,8 +33,8 @@ class LegacyFile:
 
 
 def read_legacy_file(source: bytes) -> LegacyFile:
-    """Read a legacy file: UTF-8 JSON with the members of `LegacyFile`, ``workloads`` from id to record. A
-    member that may be null may be missing; an unknown one is refused, since it would be lost.
+    """Read a legacy file: UTF-8 JSON with the members of `LegacyFile`, ``workloads`` from id to record. Each
+    record has all members of `Workload` and no others; what is absent is null.
 
     Raises:
         WorkloadError: INVALID for whatever is malformed (P-04).
@@ -139,14 +139,11 @@ def _structured(kind: Any, value: Any, where: str) -> Any:
 
 
 def _structured_record(kind: Any, value: Any, where: str) -> Any:
-    members = dict(_expect(dict, value, where))
+    members = _expect(dict, value, where)
     hints = get_type_hints(kind, _NAMES)
-    built = {
-        name: _structured(hint, members.pop(name, None), f"{where}.{name}") for name, hint in hints.items()
-    }
-    if members:
-        raise ValueError(f"{where} has the unknown member {min(members)!r}")
-    return kind(**built)
+    if set(members) != set(hints):
+        raise ValueError(f"{where} lacks or adds {', '.join(sorted(set(members) ^ set(hints)))}")
+    return kind(**{name: _structured(hint, members[name], f"{where}.{name}") for name, hint in hints.items()})
 
 
 def _expect(kind: type, value: Any, where: str) -> Any:
