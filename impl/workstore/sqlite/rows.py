@@ -17,9 +17,12 @@ from .recovery import lease_end
 from .reports import duplicate_result
 
 FIND: Final = "SELECT workload_id, version, record FROM workloads WHERE workload_id = ?"
+# Here and in the passes the index is named: left to itself, SQLite may walk all rows of an application, or
+# of the store, to save itself a sort.
 FIND_BY_SCOPE: Final = (
-    "SELECT workload_id, version, record FROM workloads WHERE tenant_id = ? AND application_id = ? "
-    "AND requester_kind = ? AND requester_id = ? AND idempotency_key = ? ORDER BY workload_id LIMIT 1"
+    "SELECT workload_id, version, record FROM workloads INDEXED BY workloads_by_scope "
+    "WHERE tenant_id = ? AND application_id = ? AND requester_kind = ? AND requester_id = ? "
+    "AND idempotency_key = ? ORDER BY workload_id LIMIT 1"
 )
 FIND_WITH_RESULT_OWNER: Final = (
     "SELECT wanted.workload_id, wanted.version, wanted.record, "
@@ -31,7 +34,6 @@ LIST: Final = (
     "ORDER BY workload_id"
 )
 STATE_OF: Final = "SELECT state FROM workloads WHERE workload_id = ? AND tenant_id = ? AND application_id = ?"
-# Named, since other statistics of the file must never make a pass walk all rows in id order.
 PAST_DEADLINE: Final = (
     "SELECT workload_id FROM workloads INDEXED BY workloads_by_deadline_at "
     "WHERE deadline_at <= ? ORDER BY workload_id"
@@ -51,8 +53,9 @@ _COLUMNS: Final = (
 # scope under an id of the older derivation since it was looked for (WRK-REP-07).
 CREATE: Final = (
     f"INSERT INTO workloads ({_COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS ("
-    "SELECT 1 FROM workloads WHERE tenant_id = ?3 AND application_id = ?4 AND requester_kind = ?5 "
-    "AND requester_id = ?6 AND idempotency_key = ?7) ON CONFLICT (workload_id) DO NOTHING"
+    "SELECT 1 FROM workloads INDEXED BY workloads_by_scope WHERE tenant_id = ?3 AND application_id = ?4 "
+    "AND requester_kind = ?5 AND requester_id = ?6 AND idempotency_key = ?7) "
+    "ON CONFLICT (workload_id) DO NOTHING"
 )
 REPLACE: Final = (
     "UPDATE workloads SET version = ?, state = ?, deadline_at = ?, lease_ends_at = ?, result_id = ?, "
