@@ -198,7 +198,7 @@ class _Steps(Reader):
             on=self.handle(raw),
             call=name,
             args=self.arguments(name, self.need(raw, "args", dict, "a call")),
-            at_s=self.need(raw, "at_s", int, "a call") if signature.timed else None,
+            at_s=self.instant(raw["at_s"]) if signature.timed else None,
             expect=self.expectation(raw["expect"]) if "expect" in raw else None,
             record=self.matcher(raw["record"], "record") if "record" in raw else None,
             of=self.value(raw["of"], "of") if "of" in raw else None,
@@ -207,6 +207,12 @@ class _Steps(Reader):
         )
         self.answered.add(step_id)
         return step
+
+    def instant(self, raw: Any) -> int:
+        at = self.value(raw, "at_s")
+        if type(at) is not int:
+            raise self.fault("'at_s' is no integer", "write the instant in seconds")
+        return at
 
     def arguments(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
         signature = self.contract.calls[name]

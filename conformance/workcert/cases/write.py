@@ -75,7 +75,7 @@ def _step(step: Step) -> dict[str, Any]:
 def _call(step: Call) -> dict[str, Any]:
     written: dict[str, Any] = {"id": step.id, "on": step.on}
     if step.at_s is not None:
-        written["at_s"] = step.at_s
+        written["at_s"] = encode(step.at_s)
     written |= {"call": step.call, "args": encode(step.args)}
     if step.expect is not None:
         written["expect"] = _expectation(step.expect)
