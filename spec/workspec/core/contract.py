@@ -69,7 +69,8 @@ class Contract:
     ``now`` of a call, from the call and the time that the caller states, if any. ``comparisons`` says which
     requirements a judge shows by comparing: ``version`` (moved exactly on a change), ``refusal`` (changed nothing),
     ``others`` (no other record changed), ``restart`` (all as before it), ``stale view`` (a handle that did not see
-    another's commit)."""
+    another's commit), ``read`` (what was committed). ``shown_as`` names the member of the presented record in which a fact, or a part of the log, shows
+    where the two names differ."""
 
     name: str
     version: str
@@ -90,6 +91,7 @@ class Contract:
     fold: Callable[[Record, int], Hashable]
     instant: Callable[[Call, int | None], int]
     comparisons: Mapping[str, tuple[str, ...]]
+    shown_as: Mapping[str, str]
     _by_name: dict[str, AnyOperation] = field(init=False, repr=False)
 
     @_by_name.default

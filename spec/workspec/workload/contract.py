@@ -95,5 +95,14 @@ CONTRACT: Final = Contract(
         "others": ids("WRK-INV-15"),
         "restart": ids("WRK-INV-14"),
         "stale view": ids("WRK-MWR-04"),
+        "read": ids("WRK-GEN-01 WRK-PRT-06"),
+    },
+    shown_as={
+        "claim": "current_claim",
+        "attempt": "attempts",
+        "log.attempts": "attempts",
+        "log.checkpoints": "checkpoints",
+        "log.history": "execution_history",
+        "reports": "last_failure",
     },
 )

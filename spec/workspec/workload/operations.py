@@ -196,7 +196,7 @@ ADMIT: Final = Operation(
             },
         ),
         Reply(
-            ids("WRK-REP-01 WRK-REP-05 WRK-ADM-14"),
+            ids("WRK-REP-05 WRK-REP-01 WRK-ADM-14"),
             when=terms.exists,
             answer=lambda scope: Admitted(present(scope.state[scope.key or ""]), created=False),
         ),

@@ -1,0 +1,202 @@
+"""Finding backends: by the name of an entry point, by import path, or by the file of an adapter.
+
+The kit knows no store by name. `find` takes
+
+- ``sqlite``: an entry point of the group ``workcert.backends``;
+- ``package.module:ATTRIBUTE`` or ``path/to/adapter.py:ATTRIBUTE``;
+- either of these with ``://DIR`` behind it: the kit makes its stores in that directory, which must be empty.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import frozen
+
+from workcert.backends.protocol import Ability
+from workcert.binding import Binding, bindings
+from workspec.core.choice import OTHER, ChoiceKind
+
+GROUP: Final = "workcert.backends"
+ABILITIES: Final = frozenset(ability.value for ability in Ability)
+
+
+class BackendError(Exception):
+    """The backend cannot be used as it is; the text says what is wrong, why as a rule, and what to do next."""
+
+
+@frozen(eq=False)
+class LoadedBackend:
+    """An adapter with its claims read and checked. ``root`` is where its stores go, None for a temporary place."""
+
+    name: str
+    adapter: Any
+    binding: Binding
+    profiles: frozenset[str]
+    abilities: frozenset[str]
+    choices: Mapping[str, Any]
+    codes: Mapping[str, str]
+    actors: Mapping[str, str]
+    root: Path | None = None
+
+    def can(self, ability: str) -> bool:
+        return ability in self.abilities
+
+
+def names() -> tuple[str, ...]:
+    """The names of all registered backends, sorted."""
+    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+
+
+def find(spec: str) -> tuple[LoadedBackend, ...]:
+    """The backends that a text names, one for each contract that it serves.
+
+    Raises:
+        BackendError: nothing of that name, an import that fails, or claims that make no sense.
+    """
+    target, separator, place = spec.partition("://")
+    root = _empty_directory(place) if separator else None
+    found = _from_path(target) if ":" in target else _from_entry_point(target)
+    adapters = found if isinstance(found, Iterable) and not hasattr(found, "contract") else (found,)
+    return tuple(describe(target, adapter, root) for adapter in adapters)
+
+
+def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend:
+    """Read and check the claims of an adapter.
+
+    Raises:
+        BackendError: a member that is missing or of the wrong kind, or a claim that is not in the contract.
+    """
+    if inspect.isclass(adapter):
+        raise BackendError(f"{name} is a class, and the kit needs an object: write {name.split(':')[-1]}() there")
+    contract = getattr(adapter, "contract", None)
+    binding = bindings().get(contract) if isinstance(contract, str) else None
+    if binding is None:
+        known = ", ".join(bindings())
+        raise BackendError(
+            f"{name} says contract = {contract!r}; it must be one of: {known}. See 'workcert new-adapter workload'"
+        )
+    if not callable(getattr(adapter, "open", None)):
+        raise BackendError(f"{name} has no method open(place, config); see 'workcert new-adapter {contract}'")
+    profiles = _names_of(name, adapter, "profiles", frozenset(binding.profile_abilities), {"CORE"})
+    abilities = _names_of(name, adapter, "abilities", ABILITIES, set())
+    for profile in sorted(profiles):
+        lacking = sorted(set(binding.profile_abilities[profile]) - abilities)
+        if lacking:
+            raise BackendError(
+                f"{name} claims {profile} without the ability {', '.join(lacking)}, and without it nothing of the "
+                f"profile can be seen. Add it to abilities, or leave {profile} out of profiles"
+            )
+    return LoadedBackend(
+        name=name,
+        adapter=adapter,
+        binding=binding,
+        profiles=profiles | {"CORE"},
+        abilities=abilities,
+        choices=_choices_of(name, adapter, binding),
+        codes=dict(getattr(adapter, "codes", {}) or {}),
+        actors=dict(getattr(adapter, "actors", {}) or {}),
+        root=root,
+    )
+
+
+def _names_of(name: str, adapter: Any, member: str, known: frozenset[str], default: set[str]) -> frozenset[str]:
+    claimed = getattr(adapter, member, None)
+    if claimed is None:
+        return frozenset(default)
+    if isinstance(claimed, str) or not isinstance(claimed, Iterable):
+        raise BackendError(f"{name}: {member} must be a set of names, not {claimed!r}")
+    found = frozenset(str(item) for item in claimed)
+    stray = sorted(found - known)
+    if stray:
+        raise BackendError(
+            f"{name} claims the {member} {', '.join(stray)}, which do not exist; known: {', '.join(sorted(known))}"
+        )
+    return found
+
+
+def _choices_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, Any]:
+    declared = dict(getattr(adapter, "choices", {}) or {})
+    known = {c.id: c for c in binding.contract.choices if c.kind is ChoiceKind.DECLARED}
+    for identifier, value in declared.items():
+        choice = known.get(identifier)
+        if choice is None:
+            raise BackendError(
+                f"{name} declares the choice {identifier!r}, which does not exist; see 'workcert list choices'"
+            )
+        if value != OTHER and value not in choice.options:
+            options = ", ".join(repr(option) for option in (*choice.options, OTHER))
+            raise BackendError(f"{name} declares {identifier} = {value!r}; it may be {options}")
+    return declared
+
+
+def _from_entry_point(target: str) -> Any:
+    points: tuple[EntryPoint, ...] = tuple(p for p in entry_points(group=GROUP) if p.name == target)
+    if not points:
+        raise BackendError(
+            f"no backend is called {target!r}; registered are: {', '.join(names()) or 'none'}. "
+            "An adapter of your own is named by its path, as in 'my_adapter.py:BACKEND'"
+        )
+    try:
+        return points[0].load()
+    except Exception as error:
+        raise BackendError(f"the backend {target!r} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _from_path(target: str) -> Any:
+    source, _, attribute = target.rpartition(":")
+    module = _load_file(Path(source)) if source.endswith(".py") else _import(source)
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        public = sorted(name for name in vars(module) if not name.startswith("_"))
+        raise BackendError(
+            f"{source} has no {attribute!r}; it has: {', '.join(public) or 'nothing'}"
+        ) from None
+
+
+def _import(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise BackendError(
+            f"{name!r} cannot be imported: {type(error).__name__}: {error}. "
+            "Name an installed module, or a file as in 'path/to/adapter.py:BACKEND'"
+        ) from error
+
+
+def _load_file(path: Path) -> Any:
+    if not path.is_file():
+        raise BackendError(f"there is no file {path}; 'workcert new-adapter workload' writes one to begin with")
+    name = f"workcert_adapter_{path.stem}"
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None:
+        raise BackendError(f"{path} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent))
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        raise BackendError(f"{path} fails on import: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def _empty_directory(place: str) -> Path:
+    path = Path(place)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise BackendError(
+            f"{path} is not an empty directory. The kit makes stores of its own there and touches nothing that it "
+            "did not make; name a new directory"
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    return path

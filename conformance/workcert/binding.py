@@ -1,0 +1,71 @@
+"""What the kit knows of each contract beside its rules: signatures, error types, how a record is read.
+
+The one place to extend when a contract joins; everything else in the kit is written against a `Binding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from attrs import frozen
+
+from workcert.cases.contracts import Contract as CallTable
+from workcert.cases.contracts import Signature, contracts
+from workspec.core.contract import Contract
+from workspec.core.scope import Call
+from workspec.workload import profiles, vocabulary
+from workspec.workload.contract import CONTRACT as WORKLOAD
+
+
+@frozen(eq=False)
+class Binding:
+    """``read`` gets a handle and a key and gives the versioned record or None; ``profile_abilities`` what a profile
+    needs of the backend; ``tier_of`` the tier of a set of passed profiles."""
+
+    contract: Contract
+    calls: CallTable
+    error: type[Any]
+    unavailable: type[Any]
+    record: type[Any]
+    read: Callable[[Any, str], Any]
+    reads: frozenset[str]
+    profile_abilities: Mapping[str, tuple[str, ...]]
+    profile_methods: Mapping[str, tuple[str, ...]]
+    tier_of: Callable[[frozenset[str]], str | None]
+    key_of: Callable[[Any], str]
+    may_be_stale: Callable[[Call], bool]
+    """A read that may show an earlier state (P-06)."""
+
+    @property
+    def name(self) -> str:
+        return self.contract.name
+
+    def signature(self, call: str) -> Signature:
+        return self.calls.calls[call]
+
+
+def _tier_name(passed: frozenset[str]) -> str | None:
+    tier = profiles.tier_of(passed)
+    return None if tier is None else tier.name
+
+
+@cache
+def bindings() -> Mapping[str, Binding]:
+    """Every contract by name."""
+    workload = Binding(
+        contract=WORKLOAD,
+        calls=contracts()["workload"],
+        error=vocabulary.WorkloadError,
+        unavailable=vocabulary.StoreUnavailable,
+        record=vocabulary.Workload,
+        read=lambda handle, key: handle.get(workload_id=key, fresh=True),
+        reads=frozenset({"get", "list_workloads"}),
+        profile_abilities={profile.name: profile.abilities for profile in profiles.PROFILES},
+        profile_methods={profiles.MIGRATION: ("migrate",)},
+        tier_of=_tier_name,
+        key_of=lambda workload: str(workload.workload_id),
+        may_be_stale=lambda call: call.arguments.get("fresh") is False,
+    )
+    return {workload.name: workload}

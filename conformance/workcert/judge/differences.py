@@ -1,0 +1,100 @@
+"""Comparing what the model expects with what a store showed, member by member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from workspec.core.choice import UNSEEN
+
+ORDINALS = frozenset({"sequence"})
+"""Members whose own values a store may choose, as long as they rise (G-16)."""
+
+
+@frozen
+class Difference:
+    """One member that differs. ``path`` as in ``attempts[0].status``."""
+
+    path: str
+    expected: Any
+    seen: Any
+
+    @property
+    def member(self) -> str:
+        """The first member of the path: what an effect says that it writes."""
+        return self.path.split(".")[0].split("[")[0]
+
+
+def differences(expected: Any, seen: Any) -> tuple[Difference, ...]:
+    """Every member of ``expected`` that ``seen`` does not equal, as far as it shows it."""
+    if expected == seen:
+        return ()
+    return tuple(_walk("", expected, seen))
+
+
+def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
+    if seen is UNSEEN or expected is UNSEEN:
+        return
+    if attrs.has(type(expected)):
+        yield from _members(path, expected, seen)
+    elif isinstance(expected, Mapping):
+        yield from _mapping(path, expected, seen)
+    elif isinstance(expected, list | tuple):
+        yield from _items(path, expected, seen)
+    elif not _same(expected, seen):
+        yield Difference(path, expected, seen)
+
+
+def _members(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
+    if not isinstance(seen, type(expected)):
+        yield Difference(path, expected, seen)
+        return
+    for member in attrs.fields(type(expected)):
+        if member.name not in ORDINALS:
+            inner = f"{path}.{member.name}" if path else member.name
+            yield from _walk(inner, getattr(expected, member.name), getattr(seen, member.name))
+
+
+def _mapping(path: str, expected: Mapping[str, Any], seen: Any) -> Iterator[Difference]:
+    if not isinstance(seen, Mapping):
+        yield Difference(path, expected, seen)
+        return
+    for name in sorted({*expected, *seen}):
+        inner = f"{path}.{name}"
+        if name not in seen or name not in expected:
+            yield Difference(inner, expected.get(name, "(absent)"), seen.get(name, "(absent)"))
+        else:
+            yield from _walk(inner, expected[name], seen[name])
+
+
+def _items(path: str, expected: Sequence[Any], seen: Any) -> Iterator[Difference]:
+    if isinstance(seen, str) or not isinstance(seen, Sequence):
+        yield Difference(path, expected, seen)
+        return
+    for index in range(max(len(expected), len(seen))):
+        inner = f"{path}[{index}]"
+        if index >= len(expected) or index >= len(seen):
+            yield Difference(
+                inner,
+                expected[index] if index < len(expected) else "(absent)",
+                seen[index] if index < len(seen) else "(absent)",
+            )
+        else:
+            yield from _walk(inner, expected[index], seen[index])
+
+
+def _same(expected: Any, seen: Any) -> bool:
+    if isinstance(expected, Enum):
+        expected = expected.value
+    if isinstance(seen, Enum):
+        seen = seen.value
+    if isinstance(expected, bool) != isinstance(seen, bool):
+        return False
+    # 1 and 1.0 are equal in Python and different in JSON.
+    if isinstance(expected, float) != isinstance(seen, float):
+        return False
+    return bool(expected == seen)

@@ -1,0 +1,381 @@
+"""The judge of one run: the model's state beside the store's, compared after every step.
+
+A store is judged under its own declared choices; free choices are taken from what it showed if they are legal. The
+judge reads through a handle of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+
+from workcert.binding import Binding
+from workcert.judge import attribution
+from workcert.judge.chooser import ObservingChooser
+from workcert.judge.differences import Difference, differences
+from workcert.judge.verdict import Failure, Kind
+from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
+from workspec.core.choice import UNSEEN, NotAsserted
+from workspec.core.interpreter import Accepted, Committed, Decision, Refused, commit, decide
+from workspec.core.record import Record, State
+from workspec.core.rule import Batch, Operation
+from workspec.core.scope import Call
+
+
+@frozen
+class Row:
+    """A row as the judge reads it: its version (None for a row without one) and its record."""
+
+    version: int | None
+    record: Any
+
+
+Read = Callable[[str], Row | None]
+
+
+@frozen
+class Judged:
+    """``committed`` is what the model did, None where nothing is specified (the step is not applicable)."""
+
+    committed: Committed | None
+    failure: Failure | None = None
+    changed: tuple[Difference, ...] = ()
+
+
+@define(eq=False)
+class Judge:
+    """``versions`` are the row versions as last read, by key."""
+
+    binding: Binding
+    declared: Mapping[str, Any]
+    state: State = field(factory=dict)
+    versions: dict[str, int | None] = field(factory=dict)
+
+    # One call, alone -----------------------------------------------------------------------------------------------
+
+    def call(
+        self,
+        call: Call,
+        now_s: int,
+        observed: Observed,
+        read: Read,
+        stale: Sequence[State] = (),
+    ) -> Judged:
+        """Judge a call that ran with nothing beside it. ``stale``: older states that its handle may still hold."""
+        chooser = self._chooser(observed, read)
+        try:
+            decision = decide(self.binding.contract, self.state, call, now_s, chooser)
+        except NotAsserted:
+            return Judged(None)
+        judged = self.half(decision, observed, read, chooser, stale)
+        if judged.failure is None or not self.binding.may_be_stale(call):
+            return judged
+        return self._plain_read(call, observed, stale) or judged
+
+    def _plain_read(self, call: Call, observed: Observed, stale: Sequence[State]) -> Judged | None:
+        """A read that need not be fresh may show any earlier state."""
+        contract = self.binding.contract
+        for state in (*stale, {}):
+            older = commit(contract, state, decide(contract, state, call, 0))
+            if self._judge_answer(older, observed) is None:
+                return Judged(older)
+        return None
+
+    def first_half(self, call: Call, now_s: int, observed: Observed, read: Read, state: State) -> Any:
+        """The decision of a frozen call on the state that it read; with its chooser, for `half`."""
+        chooser = self._chooser(observed, read)
+        return decide(self.binding.contract, state, call, now_s, chooser), chooser
+
+    def half(
+        self,
+        decision: Decision,
+        observed: Observed,
+        read: Read,
+        chooser: ObservingChooser,
+        stale: Sequence[State] = (),
+    ) -> Judged:
+        """Commit a decision on the present state, and judge what was seen of it."""
+        committed = commit(self.binding.contract, self.state, decision)
+        failure = (
+            self._judge_crash(committed, observed)
+            or self._judge_choices(chooser, committed.lost)
+            or self._judge_content(committed, observed, read)
+        )
+        if failure is not None:
+            return Judged(committed, self._maybe_stale(failure, committed, observed, stale))
+        changed = self._changed(committed)
+        self._accept(committed, read)
+        return Judged(committed, None, changed)
+
+    def answer_only(
+        self, call: Call, now_s: int, observed: Observed, read: Read
+    ) -> tuple[Committed, Failure | None]:
+        """Apply one of several calls that ran at once: its answer is judged, records are when all have run.
+
+        An answer that holds a record shows it as it was then; records that later calls of the group changed are
+        therefore compared by the members that the answer shows.
+        """
+        chooser = self._chooser(observed, read)
+        decision = decide(self.binding.contract, self.state, call, now_s, chooser)
+        committed = commit(self.binding.contract, self.state, decision)
+        failure = self._judge_choices(chooser) or self._judge_answer(committed, observed)
+        if failure is None:
+            self.state = committed.state
+        return committed, failure
+
+    def _chooser(self, observed: Observed, read: Read) -> ObservingChooser:
+        def record_of(key: str | None) -> Any:
+            row = None if key is None else read(key)
+            return None if row is None else row.record
+
+        answer = observed.value if isinstance(observed, Answered) else None
+        code = observed.code if isinstance(observed, Refusal) else None
+        return ObservingChooser(self.declared, code, answer, record_of)
+
+    # Parts of the verdict ------------------------------------------------------------------------------------------
+
+    def _judge_crash(self, committed: Committed, observed: Observed) -> Failure | None:
+        if isinstance(observed, Crashed):
+            ids = self._ids_of(committed)
+            return Failure(ids, Kind.CRASH, f"the store raised {observed.text}")
+        if isinstance(observed, Unavailable):
+            ids = self._ids_of(committed)
+            return Failure(ids, Kind.CRASH, f"the store said that it is unavailable: {observed.text}")
+        return None
+
+    def _ids_of(self, committed: Committed) -> tuple[str, ...]:
+        decision = committed.decision
+        ids = decision.rule_requirements or attribution.for_success(decision)
+        return ids or self.binding.contract.comparisons["read"]
+
+    def _judge_choices(self, chooser: ObservingChooser, lost: Sequence[str] = ()) -> Failure | None:
+        """A free choice that fell on something illegal. Where the guard was lost, what was seen is another's."""
+        for illegal in chooser.illegal:
+            if illegal.key in lost:
+                continue
+            choice = illegal.choice
+            allowed = choice.legal_text or f"one of {', '.join(map(str, choice.options))}"
+            # A fence code that is none of the two is judged as an answer, which names the check.
+            if not choice.options:
+                return Failure(
+                    choice.requirements,
+                    Kind.CHOICE,
+                    f"{choice.text} Seen: {illegal.seen!r}; it must be {allowed}",
+                    (Difference(choice.id, illegal.expected, illegal.seen),),
+                )
+        return None
+
+    def _judge_answer(self, committed: Committed, observed: Observed) -> Failure | None:
+        expected = committed.outcome
+        if isinstance(expected, Refused):
+            return self._judge_refusal(committed, expected, observed)
+        if isinstance(observed, Refusal):
+            ids = self._ids_for_eager_refusal(committed, observed)
+            return Failure(ids, Kind.ANSWER, f"refused with {observed.code}; it should succeed")
+        assert isinstance(observed, Answered)
+        found = differences(_unversioned(expected.value), _unversioned(observed.value))
+        if not found:
+            return None
+        decision = committed.decision
+        if isinstance(decision.operation, Batch) and isinstance(expected.value, list):
+            ids = attribution.for_elements(self.binding.contract, committed, expected.value, observed.value)
+        elif decision.rule is not None:
+            ids = decision.rule_requirements
+        else:
+            fallback = attribution.for_success(decision)
+            ids = attribution.for_record(self.binding.contract, committed, found[0], fallback)
+        return Failure(ids or self.binding.contract.comparisons["read"], Kind.ANSWER, "the answer differs", found)
+
+    def _judge_refusal(self, committed: Committed, expected: Refused, observed: Observed) -> Failure | None:
+        decision = committed.decision
+        seen_code = observed.code if isinstance(observed, Refusal) else None
+        conflict = bool(committed.lost)
+        ids = (
+            self.binding.contract.conflict_requirements
+            if conflict
+            else self._unique_ids(expected)
+            if decision.rule is None
+            else attribution.for_refusal_expected(decision, seen_code)
+        )
+        if not isinstance(observed, Refusal):
+            return Failure(ids, Kind.ANSWER, f"succeeded; it must be refused with {expected.code}")
+        if observed.code != expected.code:
+            text = f"refused with {observed.code}; the code must be {expected.code}"
+            return Failure(ids, Kind.ANSWER, text)
+        found = differences(_plain(expected.details), _plain(observed.details))
+        return Failure(ids, Kind.ANSWER, "the details of the refusal differ", found) if found else None
+
+    def _unique_ids(self, expected: Refused) -> tuple[str, ...]:
+        for unique in self.binding.contract.uniques:
+            if unique.code == expected.code:
+                return unique.requirements
+        return self.binding.contract.conflict_requirements
+
+    def _ids_for_eager_refusal(self, committed: Committed, observed: Refusal) -> tuple[str, ...]:
+        contract = self.binding.contract
+        if observed.code == contract.conflict_code:
+            return contract.conflict_requirements
+        if committed.decision.rule is not None:
+            return committed.decision.rule_requirements
+        return attribution.for_acceptance_expected(contract, committed, observed.code)
+
+    def _judge_content(self, committed: Committed, observed: Observed, read: Read) -> Failure | None:
+        """Answer and records. Where both sides succeed the record says more than the answer, so it comes first."""
+        answer = self._judge_answer(committed, observed)
+        refused = isinstance(observed, Refusal) or isinstance(committed.outcome, Refused)
+        if answer is not None and refused:
+            return answer
+        return self._judge_records(committed, read) or answer
+
+    def _judge_records(self, committed: Committed, read: Read) -> Failure | None:
+        """The addressed record and every record that the model changed, as far as shown."""
+        changed = [key for key in committed.state if committed.state[key] is not self.state.get(key)]
+        addressed = self._addressed(committed)
+        if addressed is not None and addressed not in changed:
+            changed.append(addressed)
+        for key in changed:
+            failure = self.compare(committed, key, read(key))
+            if failure is not None:
+                return failure
+        return None
+
+    def _addressed(self, committed: Committed) -> str | None:
+        operation = committed.decision.operation
+        if not isinstance(operation, Operation) or operation.name in self.binding.reads:
+            return None
+        key = committed.decision.scope.key
+        return key if key in self.state or key in committed.state else None
+
+    def compare(self, committed: Committed, key: str, row: Row | None) -> Failure | None:
+        """One record after a call: its content, and whether its version moved exactly if it changed."""
+        contract = self.binding.contract
+        expected = committed.state.get(key)
+        before = self.state.get(key)
+        if expected is None or row is None:
+            if expected is None and row is None:
+                return None
+            text = "the record is there and should not be" if expected is None else "the record is gone"
+            return Failure(self._fallback(committed), Kind.RECORD, text)
+        found = differences(contract.present(expected), row.record)
+        if found:
+            ids = attribution.for_record(contract, committed, found[0], self._fallback(committed))
+            return Failure(ids, Kind.RECORD, f"the record of {key} differs", found)
+        if before is None or key not in self.versions:
+            return None
+        moved = row.version != self.versions[key]
+        if moved != (expected is not before):
+            text = (
+                "the row version moved although nothing may change"
+                if moved
+                else "the row version stayed although the record changed"
+            )
+            seen = (Difference("version", self.versions[key], row.version),)
+            ids = contract.comparisons["version"] if not moved else self._fallback(committed)
+            return Failure((*ids, *contract.comparisons["version"]), Kind.VERSION, text, seen)
+        return None
+
+    def _fallback(self, committed: Committed) -> tuple[str, ...]:
+        """What is broken when something changed that nothing of this decision writes."""
+        decision = committed.decision
+        if isinstance(committed.outcome, Refused) and not decision.parts:
+            return (*self.binding.contract.comparisons["refusal"], *decision.rule_requirements)
+        if decision.rule is not None:
+            return decision.rule_requirements
+        if committed.lost:
+            return self.binding.contract.conflict_requirements
+        return attribution.for_success(decision)
+
+    def _changed(self, committed: Committed) -> tuple[Difference, ...]:
+        """What moved, for people: the members of every record that changed."""
+        present = self.binding.contract.present
+        found: list[Difference] = []
+        for key, record in committed.state.items():
+            before = self.state.get(key)
+            if record is before:
+                continue
+            if before is None:
+                found.append(Difference(key, "(no record)", record.facts.state))
+                continue
+            found.extend(differences(present(before), present(record)))
+        return tuple(found)
+
+    def _accept(self, committed: Committed, read: Read) -> None:
+        for key, record in committed.state.items():
+            if record is not self.state.get(key) or key not in self.versions:
+                row = read(key)
+                if row is not None:
+                    self.versions[key] = row.version
+        self.state = committed.state
+
+    def _maybe_stale(
+        self, failure: Failure, committed: Committed, observed: Observed, stale: Sequence[State]
+    ) -> Failure:
+        """A wrong answer that would be right on an older state is a stale view."""
+        if failure.kind not in (Kind.ANSWER, Kind.CRASH):
+            return failure
+        scope = committed.decision.scope
+        call = Call(committed.decision.operation.name, scope.call)
+        for state in stale:
+            try:
+                older = commit(
+                    self.binding.contract,
+                    state,
+                    decide(self.binding.contract, state, call, scope.now_s, scope.choose),
+                )
+            except NotAsserted:
+                continue
+            if self._judge_answer(older, observed) is None:
+                ids = (*self.binding.contract.comparisons["stale view"], *failure.requirements)
+                text = f"{failure.text}. On an older state of the store this answer would be right"
+                return evolve(failure, requirements=ids, text=text)
+        return failure
+
+    # What else must not have changed -------------------------------------------------------------------------------
+
+    def others(self, snapshot: Mapping[str, int | None]) -> Failure | None:
+        """After an accepted step: the committed rows are the model's, at the versions last read."""
+        if len(snapshot) != len(self.state) or any(key not in self.state for key in snapshot):
+            found = tuple(Difference(key, "(absent)", v) for key, v in snapshot.items() if key not in self.state)
+            gone = tuple(Difference(key, "present", "(absent)") for key in self.state if key not in snapshot)
+            text = "the store holds other rows than it should"
+            return Failure(self.binding.contract.comparisons["others"], Kind.OTHERS, text, (*found, *gone))
+        moved = tuple(
+            Difference(f"version of {key}", self.versions[key], version)
+            for key, version in snapshot.items()
+            if key in self.versions and (version or 1) != (self.versions[key] or 1)
+        )
+        if not moved:
+            return None
+        text = "a record changed that this call does not name"
+        return Failure(self.binding.contract.comparisons["others"], Kind.OTHERS, text, moved)
+
+    def everything(self, read: Read, ids: tuple[str, ...], kind: Kind, text: str) -> Failure | None:
+        """Every record of the model against the store's."""
+        for key, record in self.state.items():
+            row = read(key)
+            if row is None:
+                return Failure(ids, kind, f"{text}: {key} is gone")
+            found = differences(self.binding.contract.present(record), row.record)
+            if found:
+                return Failure(ids, kind, f"{text}: the record of {key} differs", found)
+        return None
+
+    def inject(self, record: Record, version: int | None) -> None:
+        key = str(record.facts.workload_id)
+        self.state = {**self.state, key: record}
+        self.versions[key] = 1 if version is None else version
+
+
+def _plain(details: Any) -> Any:
+    return None if details is None else dict(details)
+
+
+def _unversioned(value: Any) -> Any:
+    """Row numbers are the store's own; only whether they move is judged."""
+    if isinstance(value, list | tuple) and value and hasattr(value[0], "version"):
+        return [_unversioned(item) for item in value]
+    if hasattr(value, "version") and hasattr(value, "workload"):
+        return evolve(value, version=UNSEEN)
+    return value

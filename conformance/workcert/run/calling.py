@@ -1,0 +1,92 @@
+"""Making one call on a handle: what was answered, as a value that can be judged."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from attrs import frozen
+
+from workcert.backends.registry import LoadedBackend
+
+CALL_LIMIT_S: Final = 30.0
+"""A call that takes longer counts as hung. POSIX and the main thread only; elsewhere a hung call hangs the run."""
+
+
+@frozen
+class Answered:
+    value: Any
+
+
+@frozen
+class Refusal:
+    """``code`` is mapped to the contract's; ``raw`` is the store's own."""
+
+    code: str
+    details: Mapping[str, Any] | None
+    raw: str
+
+
+@frozen
+class Unavailable:
+    """`StoreUnavailable`: never a refusal, and never right on a store that nobody disturbs."""
+
+    definite: bool
+    text: str
+
+
+@frozen
+class Crashed:
+    """Anything else that was raised."""
+
+    text: str
+    error: BaseException
+
+
+Observed: TypeAlias = "Answered | Refusal | Unavailable | Crashed"
+
+
+class CallHung(Exception):  # noqa: N818 - a finding about the backend
+    """The backend did not answer in time: the verdict is unknown, never failed."""
+
+
+def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[str, Any]) -> Observed:
+    """Call one method; whatever it does comes back as a value.
+
+    Raises:
+        CallHung: no answer within `CALL_LIMIT_S`.
+    """
+    binding = backend.binding
+    try:
+        return Answered(getattr(handle, name)(**arguments))
+    except binding.error as error:
+        raw = str(error.code)
+        return Refusal(backend.codes.get(raw, raw), error.details, raw)
+    except binding.unavailable as error:
+        return Unavailable(error.definite, str(error))
+    except CallHung:
+        raise
+    except Exception as error:  # whatever an adapter raises is a finding, not a fault of the kit
+        return Crashed(f"{type(error).__name__}: {error}", error)
+
+
+@contextlib.contextmanager
+def time_limit(what: str, limit_s: float = CALL_LIMIT_S) -> Iterator[None]:
+    """Ends a hung call by a signal, where that is possible."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def give_up(_number: int, _frame: Any) -> None:
+        raise CallHung(f"{what} has not answered within {limit_s:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,79 @@
+"""What the engine says while it runs. Coverage, progress and reports consume these and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TypeAlias
+
+from attrs import frozen
+
+from workcert.cases.model import Case
+from workcert.judge.verdict import Failure, StepRun
+
+
+class Verdict(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    FLAKY = "flaky"
+    SKIPPED = "skipped"
+    UNKNOWN = "unknown"
+    """A timeout: never a failure."""
+
+
+@frozen
+class SuiteStarted:
+    """``total``: how many cases or examples it will run."""
+
+    contract: str
+    suite: str
+    total: int
+
+
+@frozen
+class StepJudged:
+    """One step that was judged right, with the evidence of its decisions."""
+
+    suite: str
+    case: str
+    run: StepRun
+
+
+@frozen
+class CaseEnded:
+    """``shown``: requirements that the case itself shows, credited when it passed. ``reproduced``: n of m replays
+    that failed again. ``case`` is the shrunk one."""
+
+    suite: str
+    name: str
+    verdict: Verdict
+    case: Case | None = None
+    shown: tuple[str, ...] = ()
+    failure: Failure | None = None
+    steps: tuple[StepRun, ...] = ()
+    reason: str = ""
+    reproduced: tuple[int, int] | None = None
+    executions: int = 0
+
+
+@frozen
+class ExamplesRun:
+    """Progress of a suite that counts examples."""
+
+    suite: str
+    done: int
+    steps: int
+
+
+@frozen
+class SuiteEnded:
+    suite: str
+    seconds: float
+
+
+Event: TypeAlias = "SuiteStarted | StepJudged | CaseEnded | ExamplesRun | SuiteEnded"
+Emit = Callable[[Event], None]
+
+
+def silent(_event: Event) -> None:
+    """For callers that want the result alone."""

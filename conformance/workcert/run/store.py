@@ -1,0 +1,136 @@
+"""One store under test: its place, its handles, a fresh one for each example, restarts.
+
+A fresh store is an emptied one where the backend can reset, and a new place for every `FRESH_EVERY`-th example all
+the same, so that what a reset leaves behind cannot hide for a whole run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from attrs import define, field
+
+from workcert.backends.protocol import Place
+from workcert.backends.registry import BackendError, LoadedBackend
+
+FRESH_EVERY: Final = 20
+READER: Final = "the judge"
+
+
+class AbilityLie(BackendError):
+    """The backend claims an ability and does not have it."""
+
+
+@define(eq=False)
+class StoreUnderTest:
+    """Handles on one store at a time. Use as a context manager; it removes every place that it made."""
+
+    backend: LoadedBackend
+    _root: Path
+    _own_root: bool
+    _config: Mapping[str, Any] = field(factory=dict)
+    _place: Place | None = None
+    _handles: dict[str, Any] = field(factory=dict)
+    _places: int = 0
+    _examples: int = 0
+
+    @classmethod
+    def of(cls, backend: LoadedBackend) -> StoreUnderTest:
+        if backend.root is not None:
+            return cls(backend, backend.root, own_root=False)
+        return cls(backend, Path(tempfile.mkdtemp(prefix="workcert-")), own_root=True)
+
+    def __enter__(self) -> StoreUnderTest:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._leave()
+        if self._own_root:
+            shutil.rmtree(self._root, ignore_errors=True)
+
+    # Places ------------------------------------------------------------------------------------------------------
+
+    def begin(self, config: Mapping[str, Any] | None = None) -> None:
+        """An empty store for the next example.
+
+        Raises:
+            AbilityLie: the backend's reset left something behind.
+        """
+        self._examples += 1
+        wanted = config or {}
+        reusable = self._place is not None and self._handles and wanted == self._config
+        if reusable and self.backend.can("reset") and self._examples % FRESH_EVERY:
+            self._reset()
+            return
+        self.fresh(wanted)
+
+    def fresh(self, config: Mapping[str, Any] | None = None) -> None:
+        """A store at a place that was never used."""
+        self._leave()
+        self._config = config or {}
+        self._places += 1
+        name = f"{self._root.name}-{self._places}"
+        path = self._root / f"store-{self._places}"
+        path.mkdir()
+        self._place = Place(path, name)
+
+    def _reset(self) -> None:
+        for handle in self._handles.values():
+            handle.reset()
+        if self.backend.can("snapshot") and self.reader().snapshot():
+            raise AbilityLie(
+                f"{self.backend.name} says that it can reset, but rows are left after handle.reset(). "
+                "Mend reset, or take 'reset' out of abilities: the kit then uses a fresh place each time"
+            )
+
+    def _leave(self) -> None:
+        self._close_handles()
+        if self._place is None:
+            return
+        forget = getattr(self.backend.adapter, "forget", None)
+        if forget is not None:
+            forget(self._place)
+        shutil.rmtree(self._place.path, ignore_errors=True)
+        self._place = None
+
+    # Handles -----------------------------------------------------------------------------------------------------
+
+    def handle(self, name: str) -> Any:
+        """The handle of this name, opened at its first use."""
+        found = self._handles.get(name)
+        if found is None:
+            if self._place is None:
+                raise AssertionError("begin() comes first")
+            found = self._handles[name] = self.backend.adapter.open(self._place, self._config)
+        return found
+
+    def reader(self) -> Any:
+        """A handle that only the judge uses, where a second one can be had: reading on the acting handle would
+        refresh its view and hide the fault."""
+        if self.backend.can("second_handle") or not self._handles:
+            return self.handle(READER)
+        return next(iter(self._handles.values()))
+
+    def restart(self) -> None:
+        """Every handle is closed; the next use of each opens it again on the same place."""
+        self._close_handles()
+
+    def _close_handles(self) -> None:
+        for handle in self._handles.values():
+            close = getattr(handle, "close", None)
+            if close is not None:
+                # A store that cannot close is found out by what it answers next, not here.
+                with contextlib.suppress(Exception):
+                    close()
+        self._handles.clear()
+
+
+@contextlib.contextmanager
+def store_of(backend: LoadedBackend) -> Iterator[StoreUnderTest]:
+    with StoreUnderTest.of(backend) as store:
+        yield store
