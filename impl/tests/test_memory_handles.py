@@ -299,12 +299,13 @@ class TestAbilities:
             assert handle.get(workload_id=work, fresh=False) is None
             assert handle.get(workload_id=work) is None
             assert handle.list_workloads(**LIST, fresh=False) == []
-        again = other.admit(request=evolve(REQUEST, priority=3))
-        assert again.created
-        second = other.claim(workload_id=work, worker_id="a", capabilities=(), lease_ms=1, now_s=11)
-        assert second.fencing_token == 1
-        other.start(**fence(work, second), now_s=11)
-        assert complete(other, work, second, 11).result_id == "r"
+        # Neither the key, nor the tokens, nor the result id are taken any more.
+        assert other.admit(request=evolve(REQUEST, priority=3)).created
+        assert claim(other, work, "a", 11).fencing_token == 1
+        second = admit(other, idempotency_key="two")
+        held = claim(other, second, "a", 11)
+        other.start(**fence(second, held), now_s=11)
+        assert complete(other, second, held, 11).result_id == "r"
 
     def test_inject_replaces_row_and_indexes(self, store: WorkloadStore) -> None:
         work = admit(store)
