@@ -45,7 +45,7 @@ class ObservingChooser:
         if value is UNSEEN:
             record = self.record_of(scope.key)
             value = choice.observe(Seen(self.code, self.answer, record), scope)
-        if value is UNSEEN or value is None and default is None:
+        if value is UNSEEN or (value is None and default is None):
             return default
         if choice.allows(value, scope):
             return value

@@ -18,7 +18,7 @@ from workcert.judge.differences import Difference, differences
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
 from workspec.core.choice import UNSEEN, NotAsserted
-from workspec.core.interpreter import Accepted, Committed, Decision, Refused, commit, decide
+from workspec.core.interpreter import Committed, Decision, Refused, commit, decide
 from workspec.core.record import Record, State
 from workspec.core.rule import Batch, Operation
 from workspec.core.scope import Call

@@ -1,0 +1,110 @@
+"""Running one whole case on one backend: what it needs, its variants, its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+from attrs import frozen
+
+from workcert.backends.registry import LoadedBackend
+from workcert.cases.model import Case, Frozen, Together, calls_of, every_step, required_abilities, unrolled
+from workcert.judge.verdict import Failure, StepRun
+from workcert.run.calling import CallHung
+from workcert.run.events import Verdict
+from workcert.run.execution import Execution
+from workcert.run.store import StoreUnderTest
+from workspec.core.choice import ChoiceKind
+
+
+@frozen
+class CaseRun:
+    """``reason`` says why a case was skipped or is unknown. ``steps`` are those of the run that decided."""
+
+    verdict: Verdict
+    steps: tuple[StepRun, ...] = ()
+    failure: Failure | None = None
+    reason: str = ""
+
+
+def lacking(case: Case, backend: LoadedBackend) -> str:
+    """Why this case cannot be asked of this backend; empty when it can."""
+    if case.header.contract != backend.binding.name:
+        return f"the case is of the contract {case.header.contract}, the backend of {backend.binding.name}"
+    profiles = sorted(set(case.header.profiles) - backend.profiles)
+    if profiles:
+        return f"the backend does not claim {', '.join(profiles)}"
+    abilities = sorted({*required_abilities(case), *case.header.abilities} - backend.abilities)
+    if abilities:
+        return f"the backend lacks the ability {', '.join(abilities)}"
+    return ""
+
+
+def lacking_methods(case: Case, handle: object) -> str:
+    """Which methods the case calls and the store does not have; empty when it has all."""
+    absent = sorted({call.call for call in calls_of(case)} - {m for m in dir(handle) if not m.startswith("_")})
+    absent = [name for name in absent if not hasattr(handle, name)]
+    return f"the store has no {', '.join(absent)}" if absent else ""
+
+
+def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True) -> CaseRun:
+    """Run a case in all its variants, each on a fresh store; the first that fails decides.
+
+    A block of calls at once runs with threads as often as it asks, and, for two calls on a backend that can pause,
+    once with each of them committing between the halves of the other.
+
+    Raises:
+        Nothing of the backend's: what an adapter raises is part of the verdict.
+    """
+    why = lacking(case, store.backend)
+    if why:
+        return CaseRun(Verdict.SKIPPED, reason=why)
+    last = CaseRun(Verdict.PASSED)
+    for variant in variants(case, store.backend):
+        last = _run_once(store, variant, judged)
+        if last.verdict is not Verdict.PASSED:
+            return last
+    return last
+
+
+def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
+    """The runs of a case: its rounds, then each forced interleaving of its blocks of two calls."""
+    blocks = [step for step in every_step(case.steps) if isinstance(step, Together)]
+    for _ in range(max((block.rounds for block in blocks), default=1)):
+        yield case
+    if not backend.can("pause"):
+        return
+    for block in blocks:
+        if len(block.calls) == 2:
+            first, second = block.calls
+            yield _with(case, block, Frozen(block.id, first, (second,), block.note))
+            yield _with(case, block, Frozen(block.id, second, (first,), block.note))
+
+
+def _with(case: Case, block: Together, instead: Frozen) -> Case:
+    steps = tuple(instead if step is block else step for step in case.steps)
+    return attrs.evolve(case, steps=steps)
+
+
+def _run_once(store: StoreUnderTest, case: Case, judged: bool) -> CaseRun:
+    try:
+        store.begin(case.header.config)
+        execution = Execution(store, literal=is_reference(store.backend), judged=judged)
+        execution.for_case(case.header.requirements)
+        if case.steps:
+            why = lacking_methods(case, store.handle(case.header.handles[0]))
+            if why:
+                return CaseRun(Verdict.SKIPPED, reason=why)
+        for step in unrolled(case.steps):
+            if execution.step(step).failure is not None:
+                return CaseRun(Verdict.FAILED, tuple(execution.runs), execution.failure)
+    except CallHung as hung:
+        store.fresh(case.header.config)
+        return CaseRun(Verdict.UNKNOWN, reason=str(hung))
+    return CaseRun(Verdict.PASSED, tuple(execution.runs))
+
+
+def is_reference(backend: LoadedBackend) -> bool:
+    """The backend declares every choice as the reference takes it, so that written expectations hold literally."""
+    defaults = {c.id: c.default for c in backend.binding.contract.choices if c.kind is ChoiceKind.DECLARED}
+    return all(defaults.get(identifier) == value for identifier, value in backend.choices.items())

@@ -1,0 +1,149 @@
+"""The engine: suites over one backend, each failure replayed and shrunk, everything said as events.
+
+A count, not a clock, bounds a run, so that a seed repeats it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+import attrs
+from attrs import frozen
+
+from workcert.backends.registry import LoadedBackend
+from workcert.cases.library import builtin_cases
+from workcert.cases.model import Case
+from workcert.judge.verdict import Failure
+from workcert.run.case import CaseRun, run_case
+from workcert.run.events import CaseEnded, Emit, StepJudged, SuiteEnded, SuiteStarted, Verdict
+from workcert.run.store import StoreUnderTest
+from workcert.shrink import Failure as ShrinkFailure
+from workcert.shrink import alike, shrink
+
+REPLAYS: Final = 3
+SHRINK_BUDGET: Final = 400
+
+
+class Effort(StrEnum):
+    QUICK = "quick"
+    CI = "ci"
+    DEEP = "deep"
+
+
+EXAMPLES: Final = {Effort.QUICK: 40, Effort.CI: 250, Effort.DEEP: 3000}
+"""Examples of the stateful suite."""
+
+SUITES: Final = ("scenarios", "stateful")
+
+
+@frozen
+class Options:
+    """What to run. ``only``: requirement ids, families (``claim``) or names of operations; empty means all.
+    ``examples`` overrides the effort's count."""
+
+    suites: tuple[str, ...] = SUITES
+    effort: Effort = Effort.CI
+    examples: int | None = None
+    only: tuple[str, ...] = ()
+    seed: int = 0
+
+    @property
+    def example_count(self) -> int:
+        return EXAMPLES[self.effort] if self.examples is None else self.examples
+
+    @property
+    def narrowed(self) -> bool:
+        """A narrowed run makes no certificate."""
+        return bool(self.only) or set(self.suites) != set(SUITES)
+
+
+def run_suites(backend: LoadedBackend, options: Options, emit: Emit) -> None:
+    """Run the suites of one contract on one backend.
+
+    Raises:
+        BackendError: the backend cannot be used, or lies about an ability.
+    """
+    from workcert.run.stateful import run_stateful
+
+    with StoreUnderTest.of(backend) as store:
+        if "scenarios" in options.suites:
+            run_scenarios(store, select(builtin_cases(backend.binding.name), options.only, backend), emit)
+        if "stateful" in options.suites:
+            run_stateful(store, options, emit)
+
+
+def select(cases: Sequence[Case], only: Sequence[str], backend: LoadedBackend) -> tuple[Case, ...]:
+    """The cases that show one of the wanted requirements, or that are named.
+
+    Raises:
+        KeyError: a pattern that selects nothing; the text suggests what may have been meant.
+    """
+    if not only:
+        return tuple(cases)
+    wanted = {r.id for r in backend.binding.contract.catalogue.matching(only)}
+    return tuple(case for case in cases if wanted & set(case.header.requirements))
+
+
+def run_scenarios(store: StoreUnderTest, cases: Sequence[Case], emit: Emit) -> None:
+    """Every case once, in order."""
+    began = time.perf_counter()
+    emit(SuiteStarted(store.backend.binding.name, "scenarios", len(cases)))
+    for case in cases:
+        emit_case(store, "scenarios", case, run_case(store, case), emit)
+    emit(SuiteEnded("scenarios", time.perf_counter() - began))
+
+
+def emit_case(store: StoreUnderTest, suite: str, case: Case, run: CaseRun, emit: Emit) -> None:
+    """Say what became of a case; a failure is replayed and shrunk first."""
+    name = case.header.name
+    if run.verdict is Verdict.FAILED and run.failure is not None:
+        emit(examined(store, suite, case, run.failure))
+        return
+    if run.verdict is Verdict.PASSED:
+        for step in run.steps:
+            emit(StepJudged(suite, name, step))
+    emit(CaseEnded(suite, name, run.verdict, case, case.header.requirements, reason=run.reason, steps=run.steps))
+
+
+def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure) -> CaseEnded:
+    """Replay a failing case three times, shrink it if it failed each time, and say so."""
+    again = [run_case(store, case) for _ in range(REPLAYS)]
+    failed = [run for run in again if run.failure is not None]
+    if len(failed) < REPLAYS:
+        reproduced = (len(failed), REPLAYS)
+        steps = failed[0].steps if failed else ()
+        return CaseEnded(
+            suite, case.header.name, Verdict.FLAKY, case, failure=failure, steps=steps, reproduced=reproduced
+        )
+    shrunk, executions = shrunk_case(store, case, failure)
+    final = run_case(store, shrunk)
+    if final.failure is None:
+        shrunk, final = case, failed[-1]
+    return CaseEnded(
+        suite,
+        case.header.name,
+        Verdict.FAILED,
+        shrunk,
+        failure=final.failure,
+        steps=final.steps,
+        reproduced=(REPLAYS, REPLAYS),
+        executions=executions,
+    )
+
+
+def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure) -> tuple[Case, int]:
+    """The least case that breaks the same requirement, and how many executions it took to find."""
+
+    def judge(candidate: Case) -> ShrinkFailure | None:
+        run = run_case(store, candidate)
+        return None if run.failure is None else ShrinkFailure(run.steps[-1].id, run.failure.requirement)
+
+    first = judge(case)
+    if first is None:
+        return case, 1
+    found = shrink(case, alike(judge, first), SHRINK_BUDGET)
+    header = attrs.evolve(found.case.header, requirements=(failure.requirement,))
+    return attrs.evolve(found.case, header=header), found.executions
