@@ -1,7 +1,7 @@
 """What calls on the SQLite workload store cost, and how little that depends on the rows stored.
 
-Run from the top of the project: ``python impl/bench/bench_sqlite_workload.py`` (about a minute). Sizes are measured
-in turn, one after the other within each round, and compared by their medians, since a machine's speed drifts.
+Run ``python impl/bench/bench_sqlite_workload.py``, which takes less than a minute. Sizes are measured in turn within
+each round and compared by their medians, since the speed of a machine drifts.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -135,9 +136,8 @@ def filled(directory: Path, count: int, synchronous: str) -> WorkloadStore:
     store = WorkloadStore.open(directory / f"{count}-{synchronous}.db", synchronous=synchronous)
     template = store.admit(request=REQUEST).workload
     writes = [putting(record, 1) for record in backlog(template, count)]
-    store._connection.write(
-        lambda connection: connection.executemany(writes[0].statement, (write.parameters for write in writes))
-    )
+    values = [write.parameters for write in writes]
+    store._connection.write(lambda connection: connection.executemany(writes[0].statement, values))
     return store
 
 
@@ -147,48 +147,53 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+def medians(case: Case, stores: list[WorkloadStore]) -> list[float]:
+    """Milliseconds of the case on each store, the stores taking turns."""
+    taken: list[list[float]] = [[] for _ in stores]
+    for round_number in range(ROUNDS):
+        for store, times in zip(stores, taken, strict=True):
+            ids = case.prepare(store, f"{case.name} {round_number}")
+            times.append(seconds(partial(case.run, store, ids)))
+    return [statistics.median(times) * 1000 for times in taken]
+
+
 def compare_sizes(directory: Path, sizes: tuple[int, int], synchronous: str) -> None:
     stores = [filled(directory, size, synchronous) for size in sizes]
     print(f"\nsynchronous={synchronous}, median of {ROUNDS}, milliseconds")
     print(f"{'':28}{sizes[0]:>12,}{sizes[1]:>12,}{'ratio':>8}")
     for case in CASES:
-        taken: list[list[float]] = [[], []]
-        for round_number in range(ROUNDS):
-            for store, times in zip(stores, taken, strict=True):
-                ids = case.prepare(store, f"{case.name} {round_number}")
-                times.append(seconds(lambda store=store, ids=ids: case.run(store, ids)))  # type: ignore[misc]
-        small, large = (statistics.median(times) * 1000 for times in taken)
+        small, large = medians(case, stores)
         print(f"{case.name:28}{small:12.3f}{large:12.3f}{large / small:8.2f}")
     for store in stores:
         store.close()
 
 
-def claim_and_complete(store: WorkloadStore, workload_id: str) -> None:
-    held = claim(store, workload_id)
-    shown = {"claim_id": held.claim_id, "worker_id": "a", "fencing_token": held.fencing_token}
-    store.start(workload_id=workload_id, now_s=NOW_S, **shown)  # type: ignore[arg-type]
-    store.complete(
-        workload_id=workload_id,
-        result_id=workload_id,
-        output={"sent": 1},
-        references=[],
-        schema_version=1,
-        now_s=NOW_S,
-        **shown,  # type: ignore[arg-type]
-    )
+def claim_and_complete(store: WorkloadStore, ids: list[str]) -> None:
+    for workload_id in ids:
+        held = claim(store, workload_id)
+        fence = {"workload_id": workload_id, "claim_id": held.claim_id, "worker_id": "a"}
+        store.start(**fence, fencing_token=held.fencing_token, now_s=NOW_S)
+        store.complete(
+            **fence,
+            fencing_token=held.fencing_token,
+            result_id=workload_id,
+            output={"sent": 1},
+            references=[],
+            schema_version=1,
+            now_s=NOW_S,
+        )
 
 
 def throughput(directory: Path) -> None:
     count = 200
     print(f"\none process, workloads per second, median of {ROUNDS} rounds of {count}")
-    stores = {
-        name: WorkloadStore.open(directory / f"{name}.db", synchronous=name) for name in ("FULL", "NORMAL")
-    }
+    levels = ("FULL", "NORMAL")
+    stores = {name: WorkloadStore.open(directory / f"{name}.db", synchronous=name) for name in levels}
     rates: dict[str, list[float]] = {name: [] for name in stores}
     for round_number in range(ROUNDS):
         for name, store in stores.items():
             ids = [admitted(store, f"{round_number} {number}") for number in range(count)]
-            rates[name].append(count / seconds(lambda s=store, w=ids: [claim_and_complete(s, i) for i in w]))  # type: ignore[misc]
+            rates[name].append(count / seconds(partial(claim_and_complete, store, ids)))
     for name, store in stores.items():
         print(f"claim, start and complete, {name:10}{statistics.median(rates[name]):8.0f}")
         store.close()
@@ -197,10 +202,10 @@ def throughput(directory: Path) -> None:
 def reading(directory: Path) -> None:
     with WorkloadStore.open(directory / "reading.db", synchronous="NORMAL") as store:
         workload_id = admitted(store, "one")
-        while len(store.get(workload_id=workload_id).workload.execution_history) < 10:  # type: ignore[union-attr]
+        for _ in range(5):
             store.time_out(workload_id=workload_id, actor="o", now_s=NOW_S)
-        taken = [seconds(lambda: store.get(workload_id=workload_id)) for _ in range(1000)]
-    print(f"\nget of a record with 10 events or more {statistics.median(taken) * 1e6:8.1f} us")
+        taken = [seconds(partial(store.get, workload_id=workload_id)) for _ in range(1000)]
+    print(f"\nget of a record with 11 events {statistics.median(taken) * 1e6:.1f} us")
 
 
 def resetting(directory: Path) -> None:
@@ -209,8 +214,8 @@ def resetting(directory: Path) -> None:
         for number in range(20):
             ready(store, str(number))
             reset.append(seconds(store.reset))
-            path = directory / f"fresh-{number}.db"
-            fresh.append(seconds(lambda path=path: WorkloadStore.open(path).close()))  # type: ignore[misc]
+            opening = partial(WorkloadStore.open, directory / f"fresh-{number}.db")
+            fresh.append(seconds(lambda opening=opening: opening().close()))  # type: ignore[misc]
     one, other = statistics.median(reset) * 1000, statistics.median(fresh) * 1000
     print(f"\nreset of {DUE} rows {one:.2f} ms, fresh file {other:.2f} ms, ratio {one / other:.2f} (FULL)")
 

@@ -24,9 +24,7 @@ from workspec.workload.vocabulary import (
 from workstore.sqlite import WorkloadStore
 
 REQUESTER = Subject("agent", "a1")
-POLICY = RetryPolicy(
-    3, "fixed", 1000, 60000, frozenset({"worker_failure", "timeout", "transient_connection"})
-)
+POLICY = RetryPolicy(3, "fixed", 1000, 60000, frozenset({"worker_failure", "timeout", "transient_connection"}))
 NO_TIMEOUTS = Timeouts(None, None, None, None, None)
 REQUEST = AdmissionRequest(
     tenant_id="t",
@@ -76,9 +74,7 @@ def fence(workload_id: str, held: Claim) -> dict[str, Any]:
 
 
 def complete(store: WorkloadStore, shown: dict[str, Any], result_id: str, output: Any, now_s: int) -> Any:
-    return store.complete(
-        **shown, result_id=result_id, output=output, references=[], schema_version=1, now_s=now_s
-    )
+    return store.complete(**shown, result_id=result_id, output=output, references=[], schema_version=1, now_s=now_s)
 
 
 def fail(store: WorkloadStore, shown: dict[str, Any], kind: str, error: str, effect: Any, now_s: int) -> str:
@@ -150,9 +146,7 @@ def test_admission_answer_does_not_share_the_callers_input(store: WorkloadStore)
         ({"not_before": 5000}, ["not_before"]),
     ],
 )
-def test_replay_names_every_difference(
-    store: WorkloadStore, changes: dict[str, Any], fields: list[str]
-) -> None:
+def test_replay_names_every_difference(store: WorkloadStore, changes: dict[str, Any], fields: list[str]) -> None:
     first = {
         "input": {"a": 1, "b": 2},
         "dependencies": (Dependency("w1", "SUCCEEDED"), Dependency("w2", "SUCCEEDED")),
@@ -412,9 +406,7 @@ def test_failure_decisions(
         ("exponential", 999, 60000, [0, 1, 3, 7]),
     ],
 )
-def test_back_off(
-    store: WorkloadStore, backoff: str, initial_ms: int, greatest_ms: int, delays_s: list[int]
-) -> None:
+def test_back_off(store: WorkloadStore, backoff: str, initial_ms: int, greatest_ms: int, delays_s: list[int]) -> None:
     policy = RetryPolicy(9, backoff, initial_ms, greatest_ms, frozenset({"timeout"}))
     workload_id, now_s = admit(store, retry_policy=policy), 11
     for delay_s in delays_s:
@@ -457,6 +449,14 @@ def test_queue_deadline_counts_from_the_later_of_ready_and_next_attempt(store: W
     assert store.enforce_deadlines(now_s=103) == []
     assert store.enforce_deadlines(now_s=104) == [later]
     assert record(store, later).execution_history[-1].evidence == {"decision": "deadline_not_retryable"}
+
+
+def test_pass_finds_work_by_its_earliest_deadline(store: WorkloadStore) -> None:
+    workload_id = admit(store, timeouts=evolve(NO_TIMEOUTS, claim_ms=3000, overall_ms=9000))
+    claim(store, workload_id, 11)
+    assert store.enforce_deadlines(now_s=13) == []
+    assert store.enforce_deadlines(now_s=14) == [workload_id]
+    assert record(store, workload_id).execution_history[-2].evidence["deadline"] == "claim"
 
 
 def test_passes_change_what_is_due_in_id_order(store: WorkloadStore) -> None:
