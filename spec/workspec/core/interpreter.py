@@ -24,7 +24,6 @@ from workspec.core.rule import (
     Move,
     Operation,
     Procedure,
-    Refuse,
     Reply,
     Skip,
     Step,
@@ -63,10 +62,12 @@ class Change:
 
 @frozen(eq=False)
 class Part:
-    """What is committed together, and for which element of a batch."""
+    """What is committed together, and for which element of a batch or draw. ``counts`` is False for what elements
+    that were passed over commit all the same: the answer does not name them."""
 
     element: Any
     changes: tuple[Change, ...]
+    counts: bool = True
 
 
 @frozen(eq=False)
@@ -143,8 +144,10 @@ def commit(contract: Contract, state: State, decision: Decision) -> Committed:
     if decision.outcome is not None:
         return Committed(after, decision.outcome, decision)
     if isinstance(operation, Operation):
-        return Committed(after, Accepted(operation.answer(decision.scope, after)), decision)
-    elements = tuple(part.element for part in decision.parts)
+        # A call that commits nothing answers from what it read, whatever has been committed since.
+        shown = after if decision.parts else decision.scope.state
+        return Committed(after, Accepted(operation.answer(decision.scope, shown)), decision)
+    elements = tuple(part.element for part in decision.parts if part.counts)
     return Committed(after, Accepted(operation.answer(decision.scope, elements, after)), decision)
 
 
@@ -193,10 +196,10 @@ def _end_with(
 
 def _decide_batch(contract: Contract, operation: Batch, scope: Scope) -> Decision:
     keys = iter(keys_of_checks(operation))
-    for check in operation.checks:
+    for first in operation.checks:
         key = next(keys)
-        if _holds(check, key, scope):
-            return _end_with(check, key, operation, scope, _Draft(contract, scope))
+        if _holds(first, key, scope):
+            return _end_with(first, key, operation, scope, _Draft(contract, scope))
     elements = list(operation.elements(scope))
     scopes = [_element_scope(scope, operation, element, index) for index, element in enumerate(elements)]
     drafts = [_Draft(contract, inner) for inner in scopes]
@@ -218,7 +221,7 @@ def _decide_batch(contract: Contract, operation: Batch, scope: Scope) -> Decisio
             drafts[index].take(operation.steps)
             inner.trace.requirements.extend(operation.requirements)
     parts = tuple(
-        Part(element, draft.changes())
+        Part(element, draft.changes(), lives)
         for element, draft, lives, acted in zip(elements, drafts, alive, acts, strict=True)
         if lives or acted
     )
@@ -240,9 +243,9 @@ def _element_scope(outer: Scope, operation: Batch, element: Any, index: int) -> 
 def _decide_draw(contract: Contract, operation: Draw, scope: Scope) -> Decision:
     keys = keys_of_checks(operation)
     first_gate = len(operation.checks)
-    for check, key in zip(operation.checks, keys, strict=False):
-        if _holds(check, key, scope):
-            return _end_with(check, key, operation, scope, _Draft(contract, scope))
+    for first, key in zip(operation.checks, keys, strict=False):
+        if _holds(first, key, scope):
+            return _end_with(first, key, operation, scope, _Draft(contract, scope))
     draft = _Draft(contract, scope)
     taken: list[str] = []
     for candidate in operation.order(scope):
@@ -263,7 +266,7 @@ def _decide_draw(contract: Contract, operation: Draw, scope: Scope) -> Decision:
     changes = draft.changes()
     parts = tuple(Part(key, tuple(c for c in changes if c.key == key)) for key in taken)
     rest = tuple(change for change in changes if change.key not in taken)
-    return Decision(operation, scope, None, (*parts, Part(None, rest)) if rest else parts)
+    return Decision(operation, scope, None, (*parts, Part(None, rest, counts=False)) if rest else parts)
 
 
 def _holds(check: Check, key: str, scope: Scope) -> bool:
@@ -342,7 +345,7 @@ class _Draft:
         key = scope.key
         if key is None:
             raise RuleError("an effect without an addressed record")
-        facts = changes["*"] if "*" in changes else scope.facts
+        facts = changes.get("*", scope.facts)
         plain = {name: value for name, value in changes.items() if name != "*" and name[:3] != "log"}
         if plain:
             facts = replaced(facts, plain)
@@ -408,7 +411,8 @@ def _commit_each(contract: Contract, state: State, decision: Decision, operation
         lost.extend(moved)
         if not moved and _broken_unique(contract, state, part.changes) is None:
             state = _with_changes(state, part.changes)
-            held.append(part.element)
+            if part.counts:
+                held.append(part.element)
     outcome = Accepted(operation.answer(decision.scope, tuple(held), state))
     return Committed(state, outcome, decision, tuple(lost))
 

@@ -58,7 +58,7 @@ def failure_delay_ms(policy: RetryPolicy, retry_count: int, first_exponent: int)
     """
     exponent = retry_count - 1 + first_exponent if policy.backoff == "exponential" else 0
     # Beyond 64 doublings the product has saturated whatever the initial delay is.
-    multiplied = policy.initial_delay_ms * 2 ** min(exponent, 64)
+    multiplied: int = policy.initial_delay_ms * 2 ** min(exponent, 64)
     return min(multiplied, 2**64 - 1, policy.max_delay_ms)
 
 
@@ -113,7 +113,8 @@ def is_sound_json(value: Json) -> bool:
 
 
 def canonical_json(value: Json) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    """Total on purpose: whether a later check competes is asked of unsound arguments too."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def canonical_hash(value: Json) -> str:
@@ -139,9 +140,12 @@ def scope_of_terms(terms: Terms) -> tuple[str, str, str, str, str]:
 
 
 def workload_id_of(request: AdmissionRequest) -> str:
-    """``workload_`` and 24 hexadecimal digits over the scope text (WRK-ADM-08)."""
+    """``workload_`` and 24 hexadecimal digits over the scope text (WRK-ADM-08).
+
+    Total on purpose: the record is located before the checks refuse text that UTF-8 cannot carry.
+    """
     text = json.dumps(scope_of(request), separators=(",", ":"), ensure_ascii=False)
-    return f"workload_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    return f"workload_{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:24]}"
 
 
 def terms_of(request: AdmissionRequest, input_hash: str) -> Terms:
