@@ -95,7 +95,7 @@ class Condition:
     def __invert__(self) -> Condition:
         return self.part if isinstance(self, Not) else Not(self)
 
-    def decide(self, scope: Scope) -> bool:
+    def decide(self, scope: Scope) -> bool:  # noqa: ARG002 - each class below uses it
         raise AssertionError("a condition is one of the classes below")
 
     @property

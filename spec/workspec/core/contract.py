@@ -69,8 +69,8 @@ class Contract:
     ``now`` of a call, from the call and the time that the caller states, if any. ``comparisons`` says which
     requirements a judge shows by comparing: ``version`` (moved exactly on a change), ``refusal`` (changed nothing),
     ``others`` (no other record changed), ``restart`` (all as before it), ``stale view`` (a handle that did not see
-    another's commit), ``read`` (what was committed). ``shown_as`` names the member of the presented record in which a fact, or a part of the log, shows
-    where the two names differ."""
+    another's commit), ``read`` (what was committed). ``shown_as`` names the member of the presented
+    record in which a fact, or a part of the log, shows where the two names differ."""
 
     name: str
     version: str
@@ -142,7 +142,11 @@ def describe(contract: Contract) -> dict[str, Any]:
             [t.source, t.event, t.target, t.guard.text, list(t.requirements)] for t in contract.transitions.rows
         ],
         "tables": [
-            [table.name, [[list(r.requirements), r.when.text, repr(r.value)] for r in table.rows], repr(table.otherwise)]
+            [
+                table.name,
+                [[list(r.requirements), r.when.text, repr(r.value)] for r in table.rows],
+                repr(table.otherwise),
+            ]
             for table in contract.tables
         ],
         "choices": [

@@ -26,7 +26,8 @@ class Effect:
 
     ``writes`` names every fact that it may change, and ``log.x`` for each part of the log to which it may append;
     ``*`` means that it makes the record (and ``log`` its whole log). ``apply`` returns the changes by those names;
-    for ``log.x`` the one value to append. ``target`` gives the key of the record that it changes, where that is not the addressed one.
+    for ``log.x`` the one value to append. ``target`` gives the key of the record that it changes, where that is not
+    the addressed one.
     """
 
     name: str

@@ -25,7 +25,9 @@ from workspec.workload.vocabulary import Attempt, AttemptStatus, Checkpoint, Cla
 Changes = Mapping[str, Any]
 
 
-@effect("WRK-ADM-11 WRK-ADM-12 WRK-ART-09", writes="* log", text="a new record of contract version 2, due at not_before")
+@effect(
+    "WRK-ADM-11 WRK-ADM-12 WRK-ART-09", writes="* log", text="a new record of contract version 2, due at not_before"
+)
 def create_record(scope: Scope) -> Changes:
     request = scope.call["request"]
     facts = Facts(

@@ -23,8 +23,10 @@ from workspec.core.rule import (
 from workspec.core.scope import Scope
 from workspec.workload import choices, effects, legacy, terms
 from workspec.workload.facts import present, versioned
+from workspec.workload.rules import conflicting_fields
 from workspec.workload.tables import (
     ACTOR_TIMEOUT_DECISION,
+    CANCELLED,
     DEADLINE_DECISION,
     EFFECTIVE_EFFECT,
     FAILURE_DECISION,
@@ -33,7 +35,6 @@ from workspec.workload.tables import (
     READY,
     RECOVERING,
     REQUESTED,
-    CANCELLED,
     TRANSITIONS,
     deadline_passed,
     exhausted,
@@ -192,7 +193,7 @@ ADMIT: Final = Operation(
             ErrorCode.IDEMPOTENCY_KEY_REUSED,
             when=terms.exists & terms.request_differs,
             details=lambda scope: {
-                "fields": list(terms.conflicting_fields(scope.call["request"], scope.facts.terms))
+                "fields": list(conflicting_fields(scope.call["request"], scope.facts.terms))
             },
         ),
         Reply(

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from workspec.workload.vocabulary import (
-    Admitted,
     AdmissionRequest,
+    Admitted,
     Checkpoint,
     Claim,
     ExecutionContext,

@@ -27,7 +27,7 @@ from workspec.workload.rules import (
     scope_of,
     scope_of_terms,
 )
-from workspec.workload.vocabulary import State
+from workspec.workload.vocabulary import RetryPolicy, State
 
 
 def chosen(choice: Choice) -> Term:
@@ -70,7 +70,7 @@ no_claim: Final = Term("no claim is held", "flag", "facts", lambda scope: scope.
 def attempt_budget(scope: Scope) -> int:
     """Section 6: the policy's attempts and one for each re-arm, at most 2^32 - 1."""
     facts = scope.facts
-    return min(facts.terms.retry_policy.max_attempts + facts.operator_retries, MAX_U32)
+    return min(int(facts.terms.retry_policy.max_attempts) + int(facts.operator_retries), MAX_U32)
 
 
 @term("lease end", unit="s")
@@ -360,7 +360,7 @@ def unsound_request(scope: Scope) -> bool:
     )
 
 
-def _fits_policy(policy: Any) -> bool:
+def _fits_policy(policy: RetryPolicy) -> bool:
     return 0 <= policy.max_attempts <= MAX_U32 and policy.initial_delay_ms >= 0 and policy.max_delay_ms >= 0
 
 

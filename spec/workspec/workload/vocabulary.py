@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 class State(StrEnum):
