@@ -104,9 +104,7 @@ def code_of(store: WorkloadStore, method: str, **arguments: Any) -> str:
         if (method, argument) not in DOCUMENTS
     ],
 )
-def test_a_wrong_type_is_a_type_error_before_any_read(
-    closed: WorkloadStore, method: str, argument: str
-) -> None:
+def test_a_wrong_type_is_a_type_error_before_any_read(closed: WorkloadStore, method: str, argument: str) -> None:
     right = CALLS[method][argument]
     wrong: list[Any] = [object(), 1.0, [1]]
     if isinstance(right, int) and not isinstance(right, bool):
@@ -203,6 +201,7 @@ def test_a_value_that_nothing_can_take_is_refused_before_any_read(
         {"retry_policy": evolve(POLICY, initial_delay_ms=-1)},
         {"retry_policy": evolve(POLICY, max_delay_ms=2**63)},
         {"retry_policy": evolve(POLICY, max_attempts=-1)},
+        {"retry_policy": evolve(POLICY, max_attempts=2**32)},
         {"created_at": 2**63},
         {"not_before": -(2**63) - 1},
         {"priority": 2**63},
@@ -284,6 +283,7 @@ def test_edges_that_are_inside_are_taken(store: WorkloadStore) -> None:
         timeouts=Timeouts(1, 1, 1, 1, 2**63 - 1),
         created_at=-(2**63),
         priority=-(2**63),
+        retry_policy=evolve(POLICY, max_attempts=2**32 - 1),
         not_before=2**63 - 1,
         input=["\x00", "\U0010ffff", -(2**63), 2**63 - 1, -0.0, 1e308],
         tenant_id="\x00",

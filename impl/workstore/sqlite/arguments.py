@@ -19,6 +19,7 @@ from workspec.workload.vocabulary import (
     Timeouts,
 )
 
+from .arithmetic import GREATEST_COUNT
 from .decision import invalid, refusal
 from .json_values import Examination, examine, is_storable_integer, is_unicode
 
@@ -124,9 +125,7 @@ def refuse_faulty_document(examination: Examination, place: str) -> None:
         raise invalid(f"{place} {examination.fault}. Correct it and call again.")
 
 
-def require_fence(
-    workload_id: object, claim_id: object, worker_id: object, token: object, now_s: object
-) -> None:
+def require_fence(workload_id: object, claim_id: object, worker_id: object, token: object, now_s: object) -> None:
     require_texts(workload_id=workload_id, claim_id=claim_id, worker_id=worker_id)
     require_integers(fencing_token=token, now_s=now_s)
 
@@ -213,8 +212,9 @@ def _refuse_faulty_policy(policy: RetryPolicy) -> None:
         initial_delay_ms=policy.initial_delay_ms,
         max_delay_ms=policy.max_delay_ms,
     )
+    if policy.max_attempts > GREATEST_COUNT:
+        raise invalid(f"max_attempts is {policy.max_attempts}; the greatest count is {GREATEST_COUNT}.")
     refuse_unstorable(
-        max_attempts=policy.max_attempts,
         initial_delay_ms=policy.initial_delay_ms,
         max_delay_ms=policy.max_delay_ms,
         retry_on=policy.retry_on,
@@ -235,9 +235,7 @@ def _refuse_unstorable_members(request: AdmissionRequest) -> None:
         connection_scopes=request.connection_scopes,
         priority=request.priority,
         dependencies=[
-            part
-            for wanted in request.dependencies or ()
-            for part in (wanted.workload_id, wanted.required_state)
+            part for wanted in request.dependencies or () for part in (wanted.workload_id, wanted.required_state)
         ],
         not_before=request.not_before,
         trigger=request.trigger,

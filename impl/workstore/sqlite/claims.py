@@ -66,8 +66,7 @@ def _refuse_unready(record: Workload, now_s: int) -> None:
     if record.next_attempt_at is not None and now_s < record.next_attempt_at:
         raise refusal(
             ErrorCode.NOT_READY,
-            f"Workload {record.workload_id!r} may not be claimed before {record.next_attempt_at}; it is "
-            f"{now_s}.",
+            f"Workload {record.workload_id!r} may not be claimed before {record.next_attempt_at}; it is {now_s}.",
         )
 
 
@@ -91,9 +90,7 @@ def _is_met(wanted: Dependency, dependency_states: Mapping[str, str]) -> bool:
     return dependency_states.get(wanted.workload_id) == wanted.required_state
 
 
-def claim(
-    record: Workload, claimant: Claimant, dependency_states: Mapping[str, str], now_s: int
-) -> Decision[Claim]:
+def claim(record: Workload, claimant: Claimant, dependency_states: Mapping[str, str], now_s: int) -> Decision[Claim]:
     """Decide a claim; ``dependency_states`` holds the committed states of the same tenant and application.
 
     Raises:

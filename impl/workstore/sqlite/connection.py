@@ -166,13 +166,9 @@ class Connection:
         try:
             return self._patiently(lambda connection: self._transaction(connection, work))
         except (sqlite3.DataError, OverflowError) as error:
-            raise invalid(
-                f"The record does not fit in a row ({error}). Keep large data elsewhere."
-            ) from error
+            raise invalid(f"The record does not fit in a row ({error}). Keep large data elsewhere.") from error
 
-    def _transaction(
-        self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]
-    ) -> Value:
+    def _transaction(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
         connection.execute("BEGIN IMMEDIATE")
         try:
             value = work(connection)
@@ -213,15 +209,12 @@ class Connection:
         # Looked at before the lock: a fork may have copied it while another thread held it.
         if os.getpid() != self._process:
             raise StoreUnavailable(
-                f"This handle on {self._settings.path} was opened before a fork. Open the store anew in the "
-                "child.",
+                f"This handle on {self._settings.path} was opened before a fork. Open the store anew in the child.",
                 True,
             )
         with self._lock:
             if self._connection is None:
-                raise StoreUnavailable(
-                    f"This handle on {self._settings.path} is closed. Open the store anew.", True
-                )
+                raise StoreUnavailable(f"This handle on {self._settings.path} is closed. Open the store anew.", True)
             return work(self._connection)
 
     def close(self) -> None:

@@ -150,9 +150,7 @@ def _attempt(form: Mapping[str, Any]) -> Attempt:
 
 
 def _event(form: Mapping[str, Any]) -> Event:
-    return Event(
-        form["sequence"], form["from_state"], form["to_state"], form["actor"], form["at"], form["evidence"]
-    )
+    return Event(form["sequence"], form["from_state"], form["to_state"], form["actor"], form["at"], form["evidence"])
 
 
 def _result(form: Mapping[str, Any]) -> Result:
@@ -184,9 +182,7 @@ def _dependency(form: Mapping[str, Any]) -> Dependency:
 
 
 def _timeouts(form: Mapping[str, Any]) -> Timeouts:
-    return Timeouts(
-        form["queue_ms"], form["claim_ms"], form["execution_ms"], form["heartbeat_ms"], form["overall_ms"]
-    )
+    return Timeouts(form["queue_ms"], form["claim_ms"], form["execution_ms"], form["heartbeat_ms"], form["overall_ms"])
 
 
 def from_plain(form: Mapping[str, Any]) -> Workload:

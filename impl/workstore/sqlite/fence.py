@@ -21,8 +21,7 @@ class Fence:
 def _claim_invalid(record: Workload, cause: str) -> WorkloadError:
     return refusal(
         ErrorCode.CLAIM_INVALID,
-        f"{cause} on workload {record.workload_id!r}. Stop this attempt, discard its effects and claim "
-        "again.",
+        f"{cause} on workload {record.workload_id!r}. Stop this attempt, discard its effects and claim again.",
     )
 
 

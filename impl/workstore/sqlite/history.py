@@ -31,9 +31,7 @@ def move(
     if not states.may_move(record.state, target):
         raise wrong_state(record, f"make it {target}")
     history = record.execution_history
-    event = Event(
-        history[-1].sequence + 1 if history else 1, record.state, target, actor, now_s, dict(evidence or {})
-    )
+    event = Event(history[-1].sequence + 1 if history else 1, record.state, target, actor, now_s, dict(evidence or {}))
     return evolve(record, state=target, execution_history=(*history, event), **changes)
 
 

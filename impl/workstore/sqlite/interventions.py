@@ -27,9 +27,7 @@ def time_out(record: Workload, actor: str, now_s: int) -> Decision[str]:
     attempts = record.attempts
     if record.state != states.READY:
         attempts = with_last_attempt(record, status=AttemptStatus.TIMED_OUT.value, ended_at=now_s)
-    timed_out = move(
-        record, states.TIMED_OUT, actor=actor, now_s=now_s, attempts=attempts, current_claim=None
-    )
+    timed_out = move(record, states.TIMED_OUT, actor=actor, now_s=now_s, attempts=attempts, current_claim=None)
     if not exhausted(record) and "timeout" in record.retry_policy.retry_on:
         ready = after_initial_delay(timed_out, actor=actor, now_s=now_s, evidence={})
         return Commit(ready, ready.state)

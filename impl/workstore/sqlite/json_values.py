@@ -21,9 +21,7 @@ from .arithmetic import GREATEST_INTEGER, LEAST_INTEGER
 
 GREATEST_DEPTH: Final = 500
 
-_compact = json.JSONEncoder(
-    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
-).encode
+_compact = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
 _canonical = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 ).encode

@@ -91,9 +91,7 @@ _result = _object(
     references=_several(_text),
     schema_version=_count,
 )
-_event = _object(
-    sequence=_count, from_state=_state, to_state=_state, actor=_text, at=_integer, evidence=_map_to(_text)
-)
+_event = _object(sequence=_count, from_state=_state, to_state=_state, actor=_text, at=_integer, evidence=_map_to(_text))
 _policy = _object(
     max_attempts=_count,
     backoff=_one_of("fixed", "exponential"),

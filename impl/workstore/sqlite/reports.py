@@ -71,9 +71,7 @@ def checkpoint(record: Workload, fence: Fence, state: Json, now_s: int) -> Decis
     return Commit(checkpointed, kept)
 
 
-def recorded_result(
-    result: Result, workload_id: str, fence: Fence, completion: Completion
-) -> Decision[Result]:
+def recorded_result(result: Result, workload_id: str, fence: Fence, completion: Completion) -> Decision[Result]:
     """The answer to a result id that this workload has recorded (WRK-CMP-02, WRK-CMP-03).
 
     The output is hashed anew: a record of an older version may carry a hash of another form.
@@ -100,8 +98,7 @@ def duplicate_result(result_id: str) -> WorkloadError:
     """The refusal of a result id that another workload has recorded (WRK-CMP-04, P-08)."""
     return refusal(
         ErrorCode.RESULT_DUPLICATE,
-        f"Result id {result_id!r} belongs to another workload of this store. Complete with an id of your "
-        "own.",
+        f"Result id {result_id!r} belongs to another workload of this store. Complete with an id of your own.",
     )
 
 
@@ -221,9 +218,7 @@ def fail(record: Workload, fence: Fence, failure: Failure, now_s: int) -> Decisi
         actor=fence.worker_id,
         now_s=now_s,
         evidence=evidence,
-        attempts=with_last_attempt(
-            record, status=AttemptStatus.FAILED.value, ended_at=now_s, error=failure.error
-        ),
+        attempts=with_last_attempt(record, status=AttemptStatus.FAILED.value, ended_at=now_s, error=failure.error),
         current_claim=None,
         last_failure=f"{failure.kind}: {failure.error}",
     )

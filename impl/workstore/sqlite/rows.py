@@ -30,13 +30,11 @@ FIND_WITH_RESULT_OWNER: Final = (
     "FROM (SELECT 1) LEFT JOIN workloads AS wanted ON wanted.workload_id = ?"
 )
 LIST: Final = (
-    "SELECT workload_id, version, record FROM workloads WHERE tenant_id = ? AND application_id = ? "
-    "ORDER BY workload_id"
+    "SELECT workload_id, version, record FROM workloads WHERE tenant_id = ? AND application_id = ? ORDER BY workload_id"
 )
 STATE_OF: Final = "SELECT state FROM workloads WHERE workload_id = ? AND tenant_id = ? AND application_id = ?"
 PAST_DEADLINE: Final = (
-    "SELECT workload_id FROM workloads INDEXED BY workloads_by_deadline_at "
-    "WHERE deadline_at <= ? ORDER BY workload_id"
+    "SELECT workload_id FROM workloads INDEXED BY workloads_by_deadline_at WHERE deadline_at <= ? ORDER BY workload_id"
 )
 PAST_LEASE: Final = (
     "SELECT workload_id FROM workloads INDEXED BY workloads_by_lease_ends_at "
@@ -96,8 +94,7 @@ def _row(found: tuple[Any, ...]) -> Row:
         return Row(version, text, decode(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreUnavailable(
-            f"The stored record of workload {workload_id!r} is damaged ({error!r}). Restore the file from a "
-            "backup.",
+            f"The stored record of workload {workload_id!r} is damaged ({error!r}). Restore the file from a backup.",
             True,
         ) from error
 

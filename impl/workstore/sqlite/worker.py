@@ -64,9 +64,7 @@ class WorkerCalls(Handle):
         dependency_states = self._dependency_states(row.workload)
         return self._settle(row, claims.claim(row.workload, claimant, dependency_states, now_s))
 
-    def start(
-        self, *, workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int
-    ) -> None:
+    def start(self, *, workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int) -> None:
         """Begin execution of claimed work (WRK-STR).
 
         Raises:
@@ -183,9 +181,7 @@ class WorkerCalls(Handle):
             raise invalid("result_id is blank. Give each result an id that a repeat can name.")
         refuse_below(1, schema_version=schema_version)
         refuse_faulty_document(examination, "output")
-        completion = reports.Completion(
-            result_id, output, canonical_hash(output), tuple(references), schema_version
-        )
+        completion = reports.Completion(result_id, output, canonical_hash(output), tuple(references), schema_version)
         row, owner = self._connection.read(
             lambda connection: rows.find_with_result_owner(connection, workload_id, result_id)
         )
