@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from attrs import frozen
 
-from workspec.workload.vocabulary import AttemptStatus, ErrorCode, State, Workload, WorkloadError
+from workspec.workload.vocabulary import ErrorCode, State, Workload, WorkloadError
 
 from .decision import invalid, refusal
 from .encoding import from_plain, plain
@@ -62,7 +62,6 @@ def _object(**members: Form) -> Form:
     )
 
 
-_state = _one_of(*State)
 _claim = _object(
     claim_id=_text,
     worker_id=_text,
@@ -76,7 +75,8 @@ _attempt = _object(
     claim_id=_text,
     worker_id=_text,
     fencing_token=_count,
-    status=_one_of(*AttemptStatus),
+    # Any text: older stores had spellings of their own, and nothing but a report's replay reads them.
+    status=_text,
     started_at=_optional(_integer),
     ended_at=_optional(_integer),
     error=_optional(_text),
@@ -91,7 +91,7 @@ _result = _object(
     references=_several(_text),
     schema_version=_count,
 )
-_event = _object(sequence=_count, from_state=_state, to_state=_state, actor=_text, at=_integer, evidence=_map_to(_text))
+_event = _object(sequence=_count, from_state=_text, to_state=_text, actor=_text, at=_integer, evidence=_map_to(_text))
 _policy = _object(
     max_attempts=_count,
     backoff=_one_of("fixed", "exponential"),
@@ -125,7 +125,7 @@ _workload = _object(
     timeouts=_timeouts,
     dependencies=_several(_object(workload_id=_text, required_state=_text)),
     created_at=_integer,
-    state=_state,
+    state=_one_of(*State),
     attempt_count=_count,
     retry_count=_count,
     attempts=_several(_attempt),
@@ -139,7 +139,7 @@ _workload = _object(
 _derived: Final[Mapping[str, Form]] = {
     "idempotency": _map_to(_text),
     "result_ids": _map_to(_text),
-    "event_sequence": _count,
+    "event_sequence": _integer,
 }
 
 
