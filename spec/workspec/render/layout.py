@@ -103,10 +103,12 @@ def layout(contract: Contract, diagram: Diagram) -> Layout:
     boxes = {note.name: _state_box(note.name, note.place, diagram) for note in contract.states}
     frames = {group.title: _frame(group, boxes) for group in diagram.groups}
     routes = {(route.source, route.target): route for route in diagram.routes}
+    ends = {**boxes, **frames}
+    labelled = edges_of(contract, diagram.groups)
     edges = []
-    for (source, target), lines in edges_of(contract, diagram.groups).items():
-        ends = {**boxes, **frames}
-        route = routes.pop((source, target), None) or _unrouted(source, target, ends, diagram)
+    for (source, target), lines in labelled.items():
+        apart = APART if (target, source) in labelled else 0.0
+        route = routes.pop((source, target), None) or _unrouted(source, target, ends, diagram, apart)
         edges.append(_edge(route, ends, lines, diagram))
     if routes:
         raise ValueError(f"no such edge in the {contract.name} contract: {sorted(routes)}")
@@ -170,20 +172,20 @@ def _frame(group: Group, boxes: Mapping[str, Box]) -> Box:
     return Box(x, y, right - x, bottom - y)
 
 
-def _unrouted(source: str, target: str, ends: Mapping[str, Box], diagram: Diagram) -> Route:
+def _unrouted(source: str, target: str, ends: Mapping[str, Box], diagram: Diagram, apart: float) -> Route:
     """Between the facing sides, with a bend half way where they do not face squarely; or a loop below the box.
 
-    Each direction keeps to its own side of the middle, so that an edge and the one back are two lines.
+    An edge and the one back keep ``apart`` from the middle, each on its own side.
     """
     (x1, y1), (x2, y2) = ends[source].middle, ends[target].middle
     if source == target:
         return Route(source, target, Port("bottom", -15), Port("bottom", 15), (), LabelAt("below", 1))
     if abs(x2 - x1) >= abs(y2 - y1):
-        sides, shift = (("right", "left"), -APART) if x2 > x1 else (("left", "right"), APART)
+        sides, shift = (("right", "left"), -apart) if x2 > x1 else (("left", "right"), apart)
         half = ((x1 + x2) / 2 - diagram.origin[0]) / diagram.column_px
         bends, label = y1 != y2, LabelAt("above" if x2 > x1 else "below")
     else:
-        sides, shift = (("bottom", "top"), APART) if y2 > y1 else (("top", "bottom"), -APART)
+        sides, shift = (("bottom", "top"), apart) if y2 > y1 else (("top", "bottom"), -apart)
         half = ((y1 + y2) / 2 - diagram.origin[1]) / diagram.row_px
         bends, label = x1 != x2, LabelAt("right" if y2 > y1 else "left")
     return Route(source, target, Port(sides[0], shift), Port(sides[1], shift), (half,) if bends else (), label)

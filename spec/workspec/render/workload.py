@@ -97,10 +97,7 @@ DIAGRAM: Final = Diagram(
         "CANCELLED": "quiet",
         "CANCELLATION_REQUESTED": "quiet",
     },
-    notes=(
-        "Only a record that an older version left behind rests in a dashed state; cancel and operator retry take it "
-        "from there.",
-    ),
+    notes=("Only a record that an older version left behind rests in a dashed state.",),
     routes=(
         Route("RUNNING", "SUCCEEDED", top(15), top(-15), (0.76,), LabelAt("above", 1, 0.81)),
         Route("CHECKPOINTED", "SUCCEEDED", right(), left(), (), LabelAt("above", 0, 0.6)),
