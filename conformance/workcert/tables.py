@@ -1,0 +1,153 @@
+"""The generated tables on disk: written into ``<out>/<contract>/``, and compared with what the rules give now.
+
+`run` is the command ``workcert tables``; its answer is the exit code: 0 done or all equal, 1 a file differs, 2 could
+not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from workcert.binding import bindings
+from workspec.core.contract import Contract
+from workspec.render.markdown import GENERATED
+from workspec.render.pages import render
+
+DEFAULT_OUT: Final = Path("reports")
+
+DIFFERS, MISSING, SUPERFLUOUS = "differs", "is missing", "is no longer generated"
+
+
+@frozen
+class Difference:
+    """One file that is not as generated. ``line`` counts from 1; ``found`` and ``generated`` are its text on either
+    side, None past the end of one of them."""
+
+    path: Path
+    problem: str
+    line: int | None = None
+    found: str | None = None
+    generated: str | None = None
+
+    @property
+    def text(self) -> str:
+        if self.line is None:
+            return f"{self.path} {self.problem}"
+        return "\n".join(
+            (
+                f"{self.path} {self.problem}, first in line {self.line}:",
+                f"  in the file: {_shown(self.found)}",
+                f"  generated:   {_shown(self.generated)}",
+            )
+        )
+
+
+LONGEST_SHOWN: Final = 160
+
+
+def _shown(line: str | None) -> str:
+    if line is None:
+        return "(the text ends before)"
+    return line if len(line) <= LONGEST_SHOWN else f"{line[:LONGEST_SHOWN]}..."
+
+
+def write_tables(contract: Contract, directory: Path) -> tuple[Path, ...]:
+    """Write all pages of the contract into ``directory`` and remove those that are no longer generated.
+
+    Files without the mark of a generated one are left alone, whatever their names.
+
+    Raises:
+        OSError: the directory or a file cannot be written.
+    """
+    files = render(contract)
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (directory / name).write_text(text, encoding="utf-8", newline="\n")
+    for path in _superfluous(files, directory):
+        path.unlink()
+    return tuple(directory / name for name in files)
+
+
+def check_tables(contract: Contract, directory: Path) -> list[Difference]:
+    """What in ``directory`` is not as `write_tables` would leave it; an empty list when all is.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    files = render(contract)
+    differences = [
+        difference
+        for name, text in files.items()
+        if (difference := _compare(directory / name, text)) is not None
+    ]
+    return differences + [Difference(path, SUPERFLUOUS) for path in _superfluous(files, directory)]
+
+
+def _compare(path: Path, generated: str) -> Difference | None:
+    if not path.is_file():
+        return Difference(path, MISSING)
+    found = _text(path)
+    if found == generated:
+        return None
+    pairs = zip_longest(found.split("\n"), generated.split("\n"))
+    line, (left, right) = next((number, pair) for number, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+    return Difference(path, DIFFERS, line, left, right)
+
+
+def _text(path: Path) -> str:
+    """Line ends are not compared, because git may change them at a checkout; bytes that are no text just differ."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _superfluous(files: Iterable[str], directory: Path) -> list[Path]:
+    """Generated pages that no rule asks for any more."""
+    if not directory.is_dir():
+        return []
+    known = set(files)
+    suspects = (path for path in sorted(directory.iterdir()) if path.suffix in (".md", ".svg") and path.is_file())
+    return [path for path in suspects if path.name not in known and GENERATED in _text(path)]
+
+
+def run(check: bool, contracts: Iterable[str] = (), out: Path | str | None = None) -> int:
+    """``workcert tables [--check] [--contract C] [--out DIR]``: the exit code, after messages on standard output.
+
+    ``contracts`` are names, none for all; ``out`` is the folder that holds one folder for each contract.
+    """
+    known = bindings()
+    names = tuple(dict.fromkeys(contracts)) or tuple(known)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"no such contract: {', '.join(unknown)}; there is {', '.join(known)}")
+        return 2
+    folder = DEFAULT_OUT if out is None else Path(out)
+    act = _check if check else _write
+    try:
+        codes = [act(known[name].contract, folder) for name in names]
+    except OSError as error:
+        print(f"{error}; is {folder} the right folder? Name another with --out DIR")
+        return 2
+    return max(codes)
+
+
+def _write(contract: Contract, folder: Path) -> int:
+    directory = folder / contract.name
+    print(f"wrote {len(write_tables(contract, directory))} files into {directory}")
+    return 0
+
+
+def _check(contract: Contract, folder: Path) -> int:
+    directory = folder / contract.name
+    differences = check_tables(contract, directory)
+    if not differences:
+        print(f"{directory}: all tables are as the specification generates them")
+        return 0
+    for difference in differences:
+        print(difference.text)
+    place = "" if folder == DEFAULT_OUT else f" --out {folder}"
+    print(f"The rules or a file changed. To write the tables anew: workcert tables --contract {contract.name}{place}")
+    return 1
