@@ -201,15 +201,15 @@ TRANSITIONS: Final = TransitionTable(
 
 STATES: Final = (
     StateNote(CREATED, "only the source of the creation event", (0, 1)),
-    StateNote(READY, "waiting", (1, 1)),
+    StateNote(READY, "waiting", (0.9, 1)),
     StateNote(CLAIMED, "active, claim held", (2, 1)),
     StateNote(RUNNING, "active, claim held", (3, 1)),
     StateNote(CHECKPOINTED, "active, claim held", (4, 1)),
     StateNote(SUCCEEDED, "final", (5.1, 1)),
-    StateNote(FAILED, "passed through, history only", (4, 2)),
-    StateNote(TIMED_OUT, "passed through, history only", (2, 2)),
-    StateNote(RECOVERING, "passed through, history only", (3, 2)),
-    StateNote(DEAD_LETTER, "resting; an operator may re-arm or cancel it", (1, 3)),
+    StateNote(FAILED, "passed through, history only", (4.25, 2)),
+    StateNote(TIMED_OUT, "passed through, history only", (2.15, 2)),
+    StateNote(RECOVERING, "passed through, history only", (3.15, 2)),
+    StateNote(DEAD_LETTER, "resting; an operator may re-arm or cancel it", (0.9, 3)),
     StateNote(REQUESTED, "active, winding down, claim held", (3, 0)),
     StateNote(CANCELLED, "final", (5.1, 0)),
 )
