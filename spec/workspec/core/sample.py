@@ -59,4 +59,4 @@ def _next_instants(contract: Contract, state: State, now_s: int, pick: Pick) -> 
     if state:
         record = state[pick(sorted(state))]
         bounds = tuple(i - back for i in instants(contract, record, now_s) for back in (1, 0) if i - back > now_s)
-    return (now_s,) * (2 * len(bounds) + 2) + (now_s + 1,) + bounds
+    return (now_s,) * (4 * len(bounds) + 4) + (now_s + 1,) + bounds

@@ -47,11 +47,11 @@ _POLICIES: Final = (
     evolve(DEFAULT_POLICY, max_attempts=1, backoff="fixed"),
     evolve(DEFAULT_POLICY, max_attempts=0),
     evolve(DEFAULT_POLICY, retry_on=frozenset({"timeout"})),
+    evolve(DEFAULT_POLICY, retry_on=frozenset({"timeout", "validation"})),
     evolve(DEFAULT_POLICY, retry_on=frozenset({"worker_failure"})),
 )
 _TIMEOUTS: Final = (
-    None,
-    None,
+    *(None,) * 6,
     *(evolve(NO_TIMEOUTS, **{f"{kind}_ms": 4000}) for kind in ("queue", "claim", "execution", "heartbeat")),
     evolve(NO_TIMEOUTS, overall_ms=9001),
 )
@@ -70,13 +70,13 @@ _ONE: Final = (
 )
 _WORK: Final = ("checkpoint", "complete", "fail", "fail", "heartbeat", "execution_context")
 _FITTING: Final[Mapping[str, tuple[str, ...]]] = {
-    State.READY: ("claim",) * 12,
+    State.READY: ("claim",),
     State.CLAIMED: (*("start",) * 10, *_WORK),
-    State.RUNNING: _WORK * 2,
-    State.CHECKPOINTED: _WORK * 2,
-    State.CANCELLATION_REQUESTED: (*("acknowledge_cancel",) * 4, *_WORK),
-    State.DEAD_LETTER: ("retry",) * 6,
-    State.SUCCEEDED: ("complete",) * 6,
+    State.RUNNING: (*_WORK, "checkpoint", "checkpoint", "cancel"),
+    State.CHECKPOINTED: (*_WORK, "cancel", "time_out"),
+    State.CANCELLATION_REQUESTED: (*("acknowledge_cancel",) * 2, *_WORK),
+    State.DEAD_LETTER: ("retry",),
+    State.SUCCEEDED: ("complete",),
 }
 
 
@@ -89,7 +89,8 @@ def propose(state: Records, now_s: int, pick: Pick) -> Call:
         return _of_store(pick(_STORE), state, pick)
     key = pick((*sorted(state) * 8, "nobody"))
     record = state.get(key)
-    name = pick((*_ONE, *(() if record is None else _FITTING.get(record.facts.state, ()))))
+    fitting = () if record is None else _FITTING.get(record.facts.state, ())
+    name = pick(pick((_ONE, fitting, fitting, fitting)) or _ONE)
     arguments = _arguments(name, record, now_s, pick)
     texts = sorted(member for member, value in arguments.items() if isinstance(value, str))
     spoiled = {pick(texts): "\ud800"} if texts and pick((False,) * 40 + (True,)) else {}
@@ -98,8 +99,8 @@ def propose(state: Records, now_s: int, pick: Pick) -> Call:
 
 def _of_store(name: str, state: Records, pick: Pick) -> Call:
     if name == "migrate":
-        more = _another(state)
-        return Call(name, {"source": pick((b"[]", legacy_file(state), legacy_file(more), _edited(state)))})
+        files = (b"[]", legacy_file({}), legacy_file(state), legacy_file(_another(state)), _edited(state))
+        return Call(name, {"source": pick(files)})
     if name == "list_workloads":
         return Call(name, {"tenant_id": "t", "application_id": "app", "fresh": True})
     return Call(name, {})
@@ -157,7 +158,7 @@ def _arguments(name: str, record: Record | None, now_s: int, pick: Pick) -> dict
         "fail": {
             "kind": pick(("timeout", "validation")),
             "error": "sk-x" if secret else "no route",
-            "effect": pick((None, None, "none", "unknown", "maybe")),
+            "effect": pick((None, None, None, "none", "unknown", "unknown", "maybe")),
         },
     }
     return {**_fence(record, pick), **work.get(name, {})}
@@ -189,13 +190,13 @@ def legacy_file(state: Records) -> bytes:
 
 
 def _another(state: Records) -> Records:
-    """These records and a copy of one under another id, all within the reach of one legacy file."""
-    if not state:
+    """These records and a copy of one, under another id and key. Result ids are unique, so it must have none."""
+    copied = [record for record in state.values() if record.facts.result is None]
+    if not copied:
         return state
-    record = state[min(state)]
-    terms = replaced(record.facts.terms, {"idempotency_key": "moved"})
-    facts = replaced(record.facts, {"workload_id": "moved", "terms": terms, "result": None})
-    return {**state, "moved": Record(1, facts, record.log)}
+    terms = replaced(copied[0].facts.terms, {"idempotency_key": "moved"})
+    facts = replaced(copied[0].facts, {"workload_id": "moved", "terms": terms})
+    return {**state, "moved": Record(1, facts, copied[0].log)}
 
 
 def _edited(state: Records) -> bytes:
