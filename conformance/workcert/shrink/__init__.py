@@ -1,0 +1,102 @@
+"""The shrinker: from a case that fails to a small one that fails in the same way.
+
+Fewer steps first, then fewer handles, then smaller values. Steps refer to the id of the step whose answer
+they use, so what is left after a deletion still means what it meant. Deterministic: one case and one judge
+give one result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from workcert.cases.model import Case
+from workcert.shrink.attempt import Attempt, Exhausted, StillFails
+from workcert.shrink.deleting import delete_chunks, delete_pairs, delete_pairs_at_once, delete_with_counts
+from workcert.shrink.edits import leaves
+from workcert.shrink.loosening import drop_judgements, merge_handles, redirect_references, unwrap
+from workcert.shrink.timing import lower_times
+from workcert.shrink.unifying import unify_values
+from workcert.shrink.values import lower_numbers, shorten_texts, simplify_values
+
+__all__ = ["Failure", "Shrunk", "StillFails", "alike", "shrink", "size"]
+
+DEFAULT_BUDGET = 500
+
+_PASSES: tuple[tuple[Callable[[Attempt], None], ...], ...] = (
+    (delete_chunks, unwrap, delete_pairs),
+    (redirect_references, merge_handles, drop_judgements),
+    (lower_times, delete_pairs_at_once),
+    (lower_numbers, delete_with_counts),
+    (simplify_values, shorten_texts),
+)
+"""In the order of what counts more. A group that found something sends the search back to the first."""
+
+
+@frozen
+class Failure:
+    """Where a case failed: the id of the step (``id#n`` in a repeat) and the requirement that it broke."""
+
+    step: str
+    requirement: str
+
+
+@frozen
+class Shrunk:
+    """``case`` was itself run and failed. ``executions`` counts the cases that were run; ``finished`` is
+    False when the budget ended the search first."""
+
+    case: Case
+    executions: int
+    finished: bool = True
+
+
+def alike(judge: Callable[[Case], Failure | None], first: Failure) -> StillFails:
+    """What `shrink` asks for, out of a judge: a candidate counts only if it breaks the same requirement."""
+
+    def still_fails(case: Case) -> str | None:
+        found = judge(case)
+        return found.step if found is not None and found.requirement == first.requirement else None
+
+    return still_fails
+
+
+def shrink(case: Case, still_fails: StillFails, budget: int = DEFAULT_BUDGET) -> Shrunk:
+    """Make a failing case small.
+
+    Args:
+        case: one that fails.
+        still_fails: runs a case and gives the id of the step at which it fails *as the first one did*, or
+            None when it does not fail or fails otherwise; `alike` makes one that compares requirements.
+        budget: how many cases may be run. The result is always a case that was run.
+
+    Returns:
+        The smallest case found; the one given, when it did not fail even once more.
+    """
+    attempt = Attempt(case, still_fails, budget)
+    try:
+        if attempt.confirm():
+            _to_a_fixed_point(attempt)
+    except Exhausted:
+        return Shrunk(attempt.case, attempt.executions, finished=False)
+    return Shrunk(attempt.case, attempt.executions)
+
+
+def size(case: Case) -> int:
+    """The number of steps as they count here: calls, restarts and injections; a repeat's body once."""
+    return len(leaves(case.steps))
+
+
+def _to_a_fixed_point(attempt: Attempt) -> None:
+    drop_judgements(attempt, singly=False)
+    unify_values(attempt)
+    while any(_found_something(attempt, passes) for passes in _PASSES):
+        pass
+
+
+def _found_something(attempt: Attempt, passes: tuple[Callable[[Attempt], None], ...]) -> bool:
+    before = attempt.accepted
+    for each in passes:
+        each(attempt)
+    return attempt.accepted > before

@@ -1,0 +1,106 @@
+"""Earlier instants and shorter waits; time never begins to run backwards by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import attrs
+
+from workcert.cases.model import Call, Case
+from workcert.shrink.attempt import Attempt
+from workcert.shrink.edits import changed, find, leaves, with_leaf
+
+INSTANTS: Final = frozenset({"created_at", "not_before"})
+"""Members of arguments that are instants on the same line of time as ``at_s``."""
+
+
+def lower_times(attempt: Attempt) -> None:
+    """All instants earlier by the same; then each wait between two of them; then each call by itself."""
+    line = _line(attempt.case)
+    if not line:
+        return
+    attempt.take(_moved(attempt.case, lambda at: at - line[0]))
+    for wait in (0, 1):
+        if attempt.take(evenly_spaced(attempt.case, wait)):
+            break
+    position = 1
+    while position < len(_line(attempt.case)):
+        _shorten_wait(attempt, position)
+        position += 1
+    for leaf in leaves(attempt.case.steps):
+        if isinstance(leaf, Call) and leaf.at_s is not None:
+            _advance(attempt, leaf)
+
+
+def evenly_spaced(case: Case, wait: int) -> Case:
+    """The same order of instants with the same wait between each two; with 0 all happens at once."""
+    line = _line(case)
+    return _moved(case, lambda at: line[0] + line.index(at) * wait)
+
+
+def _shorten_wait(attempt: Attempt, position: int) -> None:
+    line = _line(attempt.case)
+    before = line[position - 1]
+
+    def candidate(case: Case, wait: int) -> Case | None:
+        after = next((at for at in _line(case) if at > before), None)
+        if after is None:
+            return None
+        earlier = after - before - wait
+        return _moved(case, lambda at: at if at <= before else at - earlier)
+
+    attempt.lowest(0, line[position] - before, candidate)
+
+
+def _advance(attempt: Attempt, leaf: Call) -> None:
+    at = leaf.at_s or 0
+    earlier = [t for t in _before(attempt.case, leaf.id) if t <= at]
+
+    def candidate(case: Case, instant: int) -> Case | None:
+        present = find(case, leaf.id)
+        return None if present is None else with_leaf(case, attrs.evolve(present, at_s=instant))
+
+    if earlier and earlier[-1] < at:
+        attempt.lowest(earlier[-1], at, candidate)
+
+
+def _before(case: Case, leaf_id: str) -> Iterator[int]:
+    for leaf in leaves(case.steps):
+        if leaf.id == leaf_id:
+            return
+        if isinstance(leaf, Call) and leaf.at_s is not None:
+            yield leaf.at_s
+
+
+def _line(case: Case) -> list[int]:
+    """Every instant of the case, once, in order of time."""
+    found: set[int] = set()
+
+    def note(at: int) -> int:
+        found.add(at)
+        return at
+
+    _moved(case, note)
+    return sorted(found)
+
+
+def _moved(case: Case, move: Callable[[int], int]) -> Case:
+    def leaf_moved(leaf: Any) -> Any:
+        if not isinstance(leaf, Call):
+            return leaf
+        at_s = None if leaf.at_s is None else move(leaf.at_s)
+        return attrs.evolve(leaf, at_s=at_s, args=_members_moved(leaf.args, move))
+
+    return changed(case, leaf_moved)
+
+
+def _members_moved(value: Any, move: Callable[[int], int]) -> Any:
+    if isinstance(value, list):
+        return [_members_moved(each, move) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: move(each) if name in INSTANTS and type(each) is int else _members_moved(each, move)
+        for name, each in value.items()
+    }
