@@ -46,12 +46,13 @@ class Judged:
 
 @define(eq=False)
 class Judge:
-    """``versions`` are the row versions as last read, by key."""
+    """``versions`` and ``records`` are rows as last read, by key."""
 
     binding: Binding
     declared: Mapping[str, Any]
     state: State = field(factory=dict)
     versions: dict[str, int | None] = field(factory=dict)
+    records: dict[str, Any] = field(factory=dict)
 
     # One call, alone -----------------------------------------------------------------------------------------------
 
@@ -106,8 +107,8 @@ class Judge:
         if failure is not None:
             return Judged(committed, self._maybe_stale(failure, committed, observed, stale))
         changed = self._changed(committed)
-        self._accept(committed, read)
-        return Judged(committed, None, changed)
+        broken = self._accept(committed, observed, read)
+        return Judged(committed, broken, changed)
 
     def answer_only(
         self, call: Call, now_s: int, observed: Observed, read: Read
@@ -301,13 +302,46 @@ class Judge:
             found.extend(differences(present(before), present(record)))
         return tuple(found)
 
-    def _accept(self, committed: Committed, read: Read) -> None:
+    def _accept(self, committed: Committed, observed: Observed, read: Read) -> Failure | None:
+        """Take the model's new state over; the invariants across the step are asked of what was read."""
+        code = observed.code if isinstance(observed, Refusal) else None
+        broken: Failure | None = None
         for key, record in committed.state.items():
-            if record is not self.state.get(key) or key not in self.versions:
-                row = read(key)
-                if row is not None:
-                    self.versions[key] = row.version
+            if record is self.state.get(key) and key in self.records:
+                continue
+            row = read(key)
+            if row is None:
+                continue
+            broken = broken or self._across(committed, key, row, code)
+            self.versions[key], self.records[key] = row.version, row.record
         self.state = committed.state
+        return broken
+
+    def _across(self, committed: Committed, key: str, row: Row, code: str | None) -> Failure | None:
+        if key != committed.decision.scope.key:
+            code = None
+        before = self.records.get(key)
+        for invariant in self.binding.contract.invariants:
+            if invariant.of != "step" or before is None:
+                continue
+            if not invariant.holds(before, row.record, code):
+                return Failure((invariant.requirement,), Kind.INVARIANT, f"broken: {invariant.text}")
+            committed.decision.trace.requirements.append(invariant.requirement)
+        return None
+
+    def invariants(self, read: Read) -> tuple[Failure | None, list[str]]:
+        """The invariants of every record as the store shows it, and the ids of those that were asked."""
+        asked: list[str] = []
+        for key in self.state:
+            row = read(key)
+            for invariant in self.binding.contract.invariants:
+                if invariant.of != "record" or row is None:
+                    continue
+                if not invariant.holds(row.record):
+                    text = f"the record of {key} breaks: {invariant.text}"
+                    return Failure((invariant.requirement,), Kind.INVARIANT, text), asked
+                asked.append(invariant.requirement)
+        return None, asked
 
     def _maybe_stale(
         self, failure: Failure, committed: Committed, observed: Observed, stale: Sequence[State]
@@ -366,6 +400,7 @@ class Judge:
         key = str(record.facts.workload_id)
         self.state = {**self.state, key: record}
         self.versions[key] = 1 if version is None else version
+        self.records[key] = self.binding.contract.present(record)
 
 
 def _plain(details: Any) -> Any:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 from attrs import frozen
 
 from workcert.backends.registry import LoadedBackend
-from workcert.cases.model import Case, Frozen, Together, calls_of, every_step, required_abilities, unrolled
+from workcert.cases.model import (
+    Case,
+    Frozen,
+    Plain,
+    Together,
+    calls_of,
+    every_step,
+    required_abilities,
+    unrolled,
+)
 from workcert.judge.verdict import Failure, StepRun
 from workcert.run.calling import CallHung
 from workcert.run.events import Verdict
@@ -47,7 +56,13 @@ def lacking_methods(case: Case, handle: object) -> str:
     return f"the store has no {', '.join(absent)}" if absent else ""
 
 
-def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True) -> CaseRun:
+Watch = Callable[[Execution, Plain, StepRun], None]
+"""Called after each step, with the run that it belongs to: each variant of a case is an execution of its own."""
+
+
+def run_case(
+    store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None
+) -> CaseRun:
     """Run a case in all its variants, each on a fresh store; the first that fails decides.
 
     A block of calls at once runs with threads as often as it asks, and, for two calls on a backend that can pause,
@@ -61,7 +76,7 @@ def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True) -> CaseR
         return CaseRun(Verdict.SKIPPED, reason=why)
     last = CaseRun(Verdict.PASSED)
     for variant in variants(case, store.backend):
-        last = _run_once(store, variant, judged)
+        last = _run_once(store, variant, judged, watch)
         if last.verdict is not Verdict.PASSED:
             return last
     return last
@@ -86,7 +101,7 @@ def _with(case: Case, block: Together, instead: Frozen) -> Case:
     return attrs.evolve(case, steps=steps)
 
 
-def _run_once(store: StoreUnderTest, case: Case, judged: bool) -> CaseRun:
+def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None) -> CaseRun:
     try:
         store.begin(case.header.config)
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
@@ -96,8 +111,13 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool) -> CaseRun:
             if why:
                 return CaseRun(Verdict.SKIPPED, reason=why)
         for step in unrolled(case.steps):
-            if execution.step(step).failure is not None:
+            run = execution.step(step)
+            if watch is not None:
+                watch(execution, step, run)
+            if run.failure is not None:
                 return CaseRun(Verdict.FAILED, tuple(execution.runs), execution.failure)
+        if execution.finish() is not None:
+            return CaseRun(Verdict.FAILED, tuple(execution.runs), execution.failure)
     except CallHung as hung:
         store.fresh(case.header.config)
         return CaseRun(Verdict.UNKNOWN, reason=str(hung))

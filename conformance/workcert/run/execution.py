@@ -388,6 +388,27 @@ class Execution:
         text = f"the answers fit none of the {len(step.expect_one_of)} allowed combinations"
         return Failure(self._ids_of_case or ("WRK-GEN-01",), Kind.EXPECTATION, text)
 
+    # The end -------------------------------------------------------------------------------------------------------
+
+    def finish(self) -> Failure | None:
+        """After the last step: every record is the model's, and every invariant holds of it."""
+        if self.failure is not None or not self.judged:
+            return self.failure
+        self._rows.clear()
+        ids = self.binding.contract.comparisons["others"]
+        with time_limit("reading every record at the end"):
+            failure = self.judge.everything(self.read, ids, Kind.OTHERS, "at the end")
+            asked: list[str] = []
+            if failure is None:
+                failure, asked = self.judge.invariants(self.read)
+        shown = [*asked, *(ids if len(self.judge.state) > 1 else ())]
+        last = self.runs[-1].id if self.runs else "end"
+        self.runs.append(
+            StepRun(last, "", None, "(end)", {}, None, None, (), failure, (Trace(requirements=shown),))
+        )
+        self.failure = failure
+        return failure
+
     # What a driver may ask -----------------------------------------------------------------------------------------
 
     def instants(self) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ import attrs
 
 from workspec.core.record import Record
 from workspec.workload.facts import absorb, present
-from workspec.workload.rules import MAX_I64, MIN_I64, is_sound_json
-from workspec.workload.vocabulary import Json, Workload
+from workspec.workload.rules import BACKOFFS, MAX_I64, MIN_I64, is_sound_json
+from workspec.workload.vocabulary import Json, State, Workload
 
 MEMBERS = ("workloads", "idempotency", "result_ids", "event_sequence")
 
@@ -48,6 +48,8 @@ def read(source: bytes) -> LegacyFile:
         workload = _structure(Workload, workloads[key], f"workloads.{key}")
         if workload.workload_id != key:
             raise MalformedFile(f"workloads.{key} names another id, {workload.workload_id!r}")
+        if workload.state not in set(State) or workload.retry_policy.backoff not in BACKOFFS:
+            raise MalformedFile(f"workloads.{key} has an unknown state or back-off")
         records[key] = absorb(workload, 1)
     sequence = tree["event_sequence"]
     if not isinstance(sequence, int) or isinstance(sequence, bool):
@@ -62,7 +64,8 @@ def read(source: bytes) -> LegacyFile:
 
 def derived_parts_agree(file: LegacyFile, state: Mapping[str, Record]) -> bool:
     """The file's derived parts equal those of file and store together (WRK-MIG-04, P-05)."""
-    together = [present(record) for record in {**state, **file.records}.values()]
+    # Two requesters with one key collapse in the old index; the greater id stays, on any store.
+    together = [present(record) for _key, record in sorted({**state, **file.records}.items())]
     idempotency = {
         f"{w.tenant_id}:{w.application_id}:{w.idempotency_key}": w.workload_id for w in together
     }

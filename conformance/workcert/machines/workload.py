@@ -1,0 +1,497 @@
+"""The machine of the workload contract.
+
+One rule for each operation; every argument is drawn in the signature, so that the printed step is complete. Work,
+claims and results are named by the step that made them, never by an opaque value, so that a seed repeats a run on
+any store.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from workcert.cases.model import Call, Frozen, Inject, Plain, Restart
+from workcert.machines import legacy_rows
+from workcert.machines.requests import BASE, CHANGES, SECRETS, requests
+from workcert.references import Ref
+from workcert.run.calling import Answered
+
+if TYPE_CHECKING:
+    from workcert.run.execution import Execution
+    from workcert.run.stateful import Campaign
+
+WORKERS: Final = ("a", "b")
+CAPABILITIES: Final = (["email:send"], ["more", "email:send"], ["email:send"], [])
+LEASES_MS: Final = (2000, 1000, 5000, 10000, 2500, 0)
+EXTENSIONS_MS: Final = (3000, 1000, 6000, 0)
+TWISTS: Final = ("exact", "exact", "exact", "exact", "worker", "claim", "token - 1", "token + 1")
+KINDS: Final = ("timeout", "transient_connection", "validation")
+EFFECTS: Final = (None, "none", "unknown", "maybe")
+REASONS: Final = (None, "looked into it", "  ", "\u00e9" * 257)
+RESULTS: Final = ("r1", "r2", " ")
+HANDLES: Final = ("A", "B")
+MOST_WORK: Final = 5
+
+
+@frozen
+class Held:
+    """One claim: the step that made it and the step that made its work."""
+
+    step: str
+    work: str
+    worker: str
+
+
+def of(name: str) -> Any:
+    """A strategy over what the machine offers now."""
+    return st.runner().flatmap(lambda machine: st.sampled_from(getattr(machine, name)()))
+
+
+WORK, CLAIM, AT, HANDLE, TWIST = of("work"), of("claims"), of("times"), of("handles"), st.sampled_from(TWISTS)
+EXACT = st.just("exact")
+OUTPUTS: Final = ({"sent": 1}, {"sent": 2}, SECRETS[1])
+ERRORS: Final = ("no route", "other", "sk-live")
+REPEATS: Final = ("nothing", "effect", "text", "worker", "output")
+
+
+STARTED_DEEDS: Final = ("complete", "fail", "checkpoint", "heartbeat", "execution_context")
+DEEDS: Final = {
+    "CLAIMED": ("start", "start", "start", "fail", "heartbeat", "execution_context"),
+    "RUNNING": STARTED_DEEDS,
+    "CHECKPOINTED": STARTED_DEEDS,
+    "CANCELLATION_REQUESTED": ("acknowledge_cancel", "heartbeat", "execution_context"),
+}
+
+
+class WorkloadMachine(RuleBasedStateMachine):
+    """`workload_machine` binds it to a campaign."""
+
+    campaign: Campaign
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.execution: Execution = self.campaign.begin()
+        self.made: list[Plain] = []
+        self.over = False
+        self.now_s = 10
+        self.admitted: list[tuple[str, Any]] = []
+        self.keys: dict[str, str] = {}
+        self.held: list[Held] = []
+        self.reports: list[Call] = []
+        store = self.campaign.store
+        backend = store.backend
+        first = store.handle(HANDLES[0])
+        self.methods = {name for name in backend.binding.calls.calls if hasattr(first, name)}
+        self.writers = "WRITERS" in backend.profiles
+        self.secrets = "SECRETS" in backend.profiles
+        self.durable = "DURABLE" in backend.profiles
+        self.legacy = "LEGACY" in backend.profiles
+
+    # What rules may draw from ------------------------------------------------------------------------------------
+
+    def work(self) -> list[str]:
+        """Steps that made work, the newest first and three times as likely; the last one names none."""
+        steps = [step for step, _request in self.admitted[::-1]]
+        return [*steps[:1] * 3, *steps, *steps, "unknown"]
+
+    def claims(self) -> list[Held]:
+        """Claims, the newest first and three times as likely, so that most calls are by the present holder."""
+        newest = self.held[-1]
+        return [newest, newest, newest, *self.current(), *self.held[::-1]]
+
+    def handles(self) -> tuple[str, ...]:
+        return HANDLES if self.writers else HANDLES[:1]
+
+    def times(self) -> list[int]:
+        """Now and a little later, more likely than what follows: just before, at and after every instant at which a
+        rule turns."""
+        turning = {i + d for i in self.execution.instants() for d in (-1, 0, 1)}
+        later = sorted(instant for instant in turning if instant > self.now_s)
+        return [self.now_s] * 6 + [self.now_s + 1] * 2 + later
+
+    def ready(self) -> list[str]:
+        """Steps whose work waits to be claimed and depends on nothing, the newest first."""
+        steps = [step for step, _request in self.admitted[::-1]]
+        return [s for s in steps if self.facts_of(s).state == "READY" and not self.facts_of(s).terms.dependencies]
+
+    def facts_of(self, step: str) -> Any:
+        return self.execution.judge.state[self.keys[step]].facts
+
+    def due(self, work: str) -> int:
+        """The first instant from now on at which ready work may be claimed."""
+        return max(self.now_s, self.facts_of(work).next_attempt_at or self.now_s)
+
+    def recorded(self) -> list[Call]:
+        return self.reports[::-1]
+
+    def current(self) -> list[Held]:
+        """The present holder's claim of each work that is held, the newest first."""
+        newest = {held.work: held for held in self.held}
+        return [held for work, held in reversed(newest.items()) if self.facts_of(work).claim is not None]
+
+    def deeds(self) -> list[tuple[Held, str]]:
+        """What present holders may rightly do next."""
+        return [
+            (held, deed)
+            for held in self.current()
+            for deed in DEEDS.get(self.facts_of(held.work).state, ())
+            if deed in self.methods
+        ]
+
+    def has_just_read(self) -> bool:
+        """The last step was a read or a restart: another one would show nothing new."""
+        last = self.made[-1] if self.made else None
+        return isinstance(last, Restart) or getattr(last, "call", "") in ("get", "list_workloads")
+
+    def steps_since_restart(self) -> int:
+        last = max((i for i, step in enumerate(self.made) if isinstance(step, Restart)), default=-1)
+        return len(self.made) - 1 - last
+
+    # Making steps --------------------------------------------------------------------------------------------------
+
+    def can(self, name: str) -> bool:
+        return not self.over and name in self.methods
+
+    def holding(self, name: str) -> bool:
+        return bool(self.held) and self.can(name)
+
+    def make(self, step: Plain) -> None:
+        if self.over:
+            return
+        self.over = self.campaign.step(self.execution, self.made, step)
+
+    def call(self, on: str, name: str, at: int | None, **args: Any) -> Call:
+        if at is not None:
+            self.now_s = at
+        return Call(f"s{len(self.made) + 1}", on, name, args, at)
+
+    def answered(self, step: Plain) -> Any:
+        """What the step was answered, None if it was refused."""
+        observed = self.execution.runs[-1].observed if self.execution.runs else None
+        return observed.value if isinstance(observed, Answered) and self.made[-1] is step else None
+
+    def id_of(self, work: str) -> Any:
+        return "workload_unknown" if work == "unknown" else Ref(f"{work}.workload.workload_id")
+
+    def fence(self, claim: Held, twist: str) -> dict[str, Any]:
+        """The four arguments of a worker's call: as given out, or with one of them forged."""
+        plus = {"token - 1": -1, "token + 1": 1}.get(twist)
+        return {
+            "workload_id": self.id_of(claim.work),
+            "claim_id": Ref(f"{claim.step}.claim_id", append="x" if twist == "claim" else None),
+            "worker_id": "z" if twist == "worker" else claim.worker,
+            "fencing_token": Ref(f"{claim.step}.fencing_token", plus=plus),
+        }
+
+    def admit_request(self, on: str, request: dict[str, Any]) -> None:
+        step = self.call(on, "admit", None, request=request)
+        self.make(step)
+        answer = self.answered(step)
+        if answer is not None and getattr(answer, "created", False):
+            self.admitted.append((step.id, request))
+            self.keys[step.id] = self.campaign.store.backend.binding.key_of(answer.workload)
+
+    def claimed(self, step: Call, work: str, worker: str) -> None:
+        if self.answered(step) is not None:
+            self.held.append(Held(step.id, work, worker))
+
+    @initialize(request=requests(secrets=False), wait=st.integers(0, 1))
+    def first_work(self, request: dict[str, Any], wait: int) -> None:
+        """There is something to work on from the start."""
+        self.admit_request(HANDLES[0], {**request, "created_at": 10, "not_before": 11 if wait else None})
+
+    # Rules: one for each operation ---------------------------------------------------------------------------------
+
+    @precondition(lambda self: self.can("admit") and len(self.admitted) < MOST_WORK)
+    @rule(on=HANDLE, request=st.runner().flatmap(lambda m: requests(secrets=m.secrets)), at=AT, wait=st.integers(0, 3))
+    def admit(self, on: str, request: dict[str, Any], at: int, wait: int) -> None:
+        self.now_s = at
+        self.admit_request(on, {**request, "created_at": at, "not_before": at + wait if wait else None})
+
+    @precondition(lambda self: self.can("admit") and self.admitted)
+    @rule(on=HANDLE, work=WORK, change=st.sampled_from(sorted(CHANGES)))
+    def admit_again(self, on: str, work: str, change: str) -> None:
+        request = next((request for step, request in self.admitted if step == work), BASE)
+        self.admit_request(on, {**request, **CHANGES[change], "created_at": self.now_s})
+
+    @precondition(lambda self: self.can("admit") and "DEPENDENCIES" in self.campaign.store.backend.profiles)
+    @rule(on=HANDLE, work=WORK, state=st.sampled_from(["SUCCEEDED", "DEAD_LETTER", "READY"]), at=AT)
+    def admit_dependent(self, on: str, work: str, state: str, at: int) -> None:
+        self.now_s = at
+        dependency = {"workload_id": self.id_of(work), "required_state": state}
+        self.admit_request(
+            on, {**BASE, "idempotency_key": "dependent", "dependencies": [dependency], "created_at": at}
+        )
+
+    @precondition(lambda self: self.can("claim") and self.admitted)
+    @rule(
+        on=HANDLE,
+        work=WORK,
+        worker=st.sampled_from(WORKERS),
+        offers=st.sampled_from(CAPABILITIES),
+        lease_ms=st.sampled_from(LEASES_MS),
+        at=AT,
+    )
+    def claim(self, on: str, work: str, worker: str, offers: list[str], lease_ms: int, at: int) -> None:
+        self._claim(on, work, worker, offers, lease_ms, at)
+
+    def _claim(self, on: str, work: str, worker: str, offers: list[str], lease_ms: int, at: int) -> None:
+        step = self.call(
+            on,
+            "claim",
+            at,
+            workload_id=self.id_of(work),
+            worker_id=worker,
+            capabilities=offers,
+            lease_ms=lease_ms,
+        )
+        self.make(step)
+        self.claimed(step, work, worker)
+
+    @precondition(lambda self: self.holding("start"))
+    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, at=AT)
+    def start(self, on: str, claim: Held, twist: str, at: int) -> None:
+        self.make(self.call(on, "start", at, **self.fence(claim, twist)))
+
+    @precondition(lambda self: self.holding("heartbeat"))
+    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, extension_ms=st.sampled_from(EXTENSIONS_MS), at=AT)
+    def heartbeat(self, on: str, claim: Held, twist: str, extension_ms: int, at: int) -> None:
+        self.make(self.call(on, "heartbeat", at, **self.fence(claim, twist), extension_ms=extension_ms))
+
+    @precondition(lambda self: self.holding("execution_context"))
+    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, secret=st.sampled_from(["db", "", "sk-x"]), at=AT)
+    def execution_context(self, on: str, claim: Held, twist: str, secret: str, at: int) -> None:
+        names = [secret] if self.secrets else []
+        self.make(self.call(on, "execution_context", at, **self.fence(claim, twist), secret_references=names))
+
+    @precondition(lambda self: self.holding("checkpoint"))
+    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, state=st.sampled_from(OUTPUTS), at=AT)
+    def checkpoint(self, on: str, claim: Held, twist: str, state: Any, at: int) -> None:
+        self.make(self.call(on, "checkpoint", at, **self.fence(claim, twist), state=self.allowed(state)))
+
+    @precondition(lambda self: self.holding("complete"))
+    @rule(
+        on=HANDLE,
+        claim=CLAIM,
+        twist=TWIST,
+        result=st.sampled_from(RESULTS),
+        output=st.sampled_from(OUTPUTS),
+        at=AT,
+    )
+    def complete(self, on: str, claim: Held, twist: str, result: str, output: Any, at: int) -> None:
+        step = self.call(
+            on,
+            "complete",
+            at,
+            **self.fence(claim, twist),
+            result_id=result,
+            output=self.allowed(output),
+            references=[],
+            schema_version=1,
+        )
+        self.report(step)
+
+    @precondition(lambda self: self.holding("fail"))
+    @rule(
+        on=HANDLE,
+        claim=CLAIM,
+        twist=TWIST,
+        kind=st.sampled_from(KINDS),
+        error=st.sampled_from(ERRORS),
+        effect=st.sampled_from(EFFECTS),
+        at=AT,
+    )
+    def fail(
+        self, on: str, claim: Held, twist: str, kind: str, error: str, effect: str | None, at: int
+    ) -> None:
+        said = error if self.secrets or error != ERRORS[2] else ERRORS[0]
+        self.report(
+            self.call(on, "fail", at, **self.fence(claim, twist), kind=kind, error=said, effect=effect)
+        )
+
+    @precondition(lambda self: bool(self.reports) and not self.over)
+    @rule(on=HANDLE, report=of("recorded"), change=st.sampled_from(REPEATS), at=AT)
+    def report_again(self, on: str, report: Call, change: str, at: int) -> None:
+        """An accepted completion or failure report once more, as it was or with one thing changed."""
+        args = dict(report.args)
+        if change == "effect" and "effect" in args:
+            args["effect"] = None if args["effect"] is not None else "none"
+        elif change == "text" and "error" in args:
+            args["error"] = "another text"
+        elif change == "worker":
+            args["worker_id"] = "z"
+        elif change == "output" and "output" in args:
+            args["output"] = {"sent": 3}
+        self.make(self.call(on, report.call, at, **args))
+
+    @precondition(lambda self: self.can("time_out") and self.admitted)
+    @rule(on=HANDLE, work=WORK, at=AT)
+    def time_out(self, on: str, work: str, at: int) -> None:
+        self.make(self.call(on, "time_out", at, workload_id=self.id_of(work), actor="clock"))
+
+    @precondition(lambda self: self.can("cancel") and self.admitted)
+    @rule(on=HANDLE, work=WORK, at=AT)
+    def cancel(self, on: str, work: str, at: int) -> None:
+        self.make(self.call(on, "cancel", at, workload_id=self.id_of(work), actor="owner"))
+
+    @precondition(lambda self: self.holding("acknowledge_cancel"))
+    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, at=AT)
+    def acknowledge_cancel(self, on: str, claim: Held, twist: str, at: int) -> None:
+        self.make(self.call(on, "acknowledge_cancel", at, **self.fence(claim, twist)))
+
+    @precondition(lambda self: self.can("retry") and self.admitted)
+    @rule(on=HANDLE, work=WORK, reason=st.sampled_from(REASONS), at=AT)
+    def retry(self, on: str, work: str, reason: str | None, at: int) -> None:
+        self.make(self.call(on, "retry", at, workload_id=self.id_of(work), actor="operator", reason=reason))
+
+    @precondition(lambda self: self.can("enforce_deadlines"))
+    @rule(on=HANDLE, at=AT)
+    def enforce_deadlines(self, on: str, at: int) -> None:
+        self.make(self.call(on, "enforce_deadlines", at))
+
+    @precondition(lambda self: self.can("recover_expired"))
+    @rule(on=HANDLE, at=AT)
+    def recover_expired(self, on: str, at: int) -> None:
+        self.make(self.call(on, "recover_expired", at))
+
+    @precondition(lambda self: self.can("get") and self.admitted and not self.has_just_read())
+    @rule(on=HANDLE, work=WORK, fresh=st.sampled_from([True, True, False]))
+    def get(self, on: str, work: str, fresh: bool) -> None:
+        self.make(self.call(on, "get", None, workload_id=self.id_of(work), fresh=fresh))
+
+    @precondition(lambda self: self.can("list_workloads") and self.admitted and not self.has_just_read())
+    @rule(on=HANDLE, application=st.sampled_from(["app", "other"]))
+    def list_workloads(self, on: str, application: str) -> None:
+        self.make(
+            self.call(on, "list_workloads", None, tenant_id="t", application_id=application, fresh=True)
+        )
+
+    # Rules: the way of a job. Without these hardly a random history finishes one. ----------------------------------
+
+    @precondition(lambda self: self.can("claim") and bool(self.ready()))
+    @rule(on=HANDLE, work=of("ready"), worker=st.sampled_from(WORKERS), lease_ms=st.sampled_from(LEASES_MS[:5]))
+    def take(self, on: str, work: str, worker: str, lease_ms: int) -> None:
+        """A capable claim of ready work when it is due."""
+        self._claim(on, work, worker, CAPABILITIES[0], lease_ms, self.due(work))
+
+    @precondition(lambda self: self.can("claim") and self.can("start") and bool(self.ready()))
+    @rule(on=HANDLE, work=of("ready"), worker=st.sampled_from(WORKERS), lease_ms=st.sampled_from(LEASES_MS[:5]))
+    def take_up(self, on: str, work: str, worker: str, lease_ms: int) -> None:
+        """Claimed and started in one go."""
+        self._claim(on, work, worker, CAPABILITIES[0], lease_ms, self.due(work))
+        if not self.over and self.current() and self.current()[0].work == work:
+            self.make(self.call(on, "start", self.now_s, **self.fence(self.current()[0], "exact")))
+
+    @precondition(lambda self: not self.over and bool(self.deeds()))
+    @rule(
+        on=HANDLE,
+        deed=of("deeds"),
+        kind=st.sampled_from(KINDS),
+        effect=st.sampled_from(EFFECTS[:3]),
+        result=st.sampled_from(RESULTS[:2]),
+        wait=st.integers(0, 1),
+    )
+    def proceed(self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, wait: int) -> None:
+        """A holder does what it may."""
+        self._proceed(on, deed, kind, effect, result, wait)
+
+    @precondition(lambda self: not self.over and bool(self.finishing()))
+    @rule(
+        on=HANDLE,
+        deed=of("finishing"),
+        kind=st.sampled_from(KINDS),
+        effect=st.sampled_from(EFFECTS[:3]),
+        result=st.sampled_from(RESULTS[:2]),
+    )
+    def finish(self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str) -> None:
+        """A holder completes or fails, now."""
+        self._proceed(on, deed, kind, effect, result, 0)
+
+    def finishing(self) -> list[tuple[Held, str]]:
+        return [deed for deed in self.deeds() if deed[1] in ("complete", "fail")]
+
+    def _proceed(
+        self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, wait: int
+    ) -> None:
+        held, name = deed
+        further: dict[str, dict[str, Any]] = {
+            "heartbeat": {"extension_ms": 3000},
+            "execution_context": {"secret_references": []},
+            "checkpoint": {"state": {"sent": 1}},
+            "complete": {"result_id": result, "output": {"sent": 1}, "references": [], "schema_version": 1},
+            "fail": {"kind": kind, "error": ERRORS[0], "effect": effect},
+        }
+        args = self.fence(held, "exact") | further.get(name, {})
+        self.report(self.call(on, name, self.now_s + wait, **args))
+
+    # Rules: what else happens to a store ---------------------------------------------------------------------------
+
+    @precondition(lambda self: not self.over and self.durable and self.steps_since_restart() > 4)
+    @rule()
+    def restart(self) -> None:
+        self.make(Restart(f"s{len(self.made) + 1}"))
+
+    @precondition(lambda self: not self.over and self.legacy and len(self.admitted) < 3)
+    @rule(row=st.sampled_from(sorted(legacy_rows.ROWS)), version=st.sampled_from([1, None]))
+    def inject(self, row: str, version: int | None) -> None:
+        """A row that an older version left behind, once for each kind."""
+        if any(step == f"legacy_{row}" for step, _ in self.admitted):
+            return
+        step = Inject(f"legacy_{row}", HANDLES[0], legacy_rows.ROWS[row], version)
+        self.make(step)
+        # References go to answers of the form {"workload": ...}: a read of the row is such an answer.
+        read = Call(f"legacy_{row}_read", HANDLES[0], "get", {"workload_id": legacy_rows.ROWS[row]["workload_id"]})
+        self.make(read)
+        self.admitted.append((read.id, BASE))
+        self.keys[read.id] = legacy_rows.ROWS[row]["workload_id"]
+
+    @precondition(lambda self: self.holding("start") and self.writers and self.campaign.store.backend.can("pause"))
+    @rule(
+        claim=CLAIM,
+        held=st.sampled_from(["start", "heartbeat", "complete", "fail", "claim", "recover_expired", "time_out"]),
+        during=st.sampled_from(["start", "cancel", "fail", "claim", "recover_expired", "enforce_deadlines"]),
+        at=AT,
+    )
+    def frozen(self, claim: Held, held: str, during: str, at: int) -> None:
+        """Handle A reads and decides, handle B commits, A goes on."""
+        if {held, during} - self.methods:
+            return
+        first = self._call_by_name(held, HANDLES[0], claim, at, "a")
+        second = self._call_by_name(during, HANDLES[1], claim, at, "b")
+        self.make(Frozen(f"s{len(self.made) + 1}", first, (second,)))
+
+    def _call_by_name(self, name: str, on: str, claim: Held, at: int, suffix: str) -> Call:
+        fence, work = self.fence(claim, "exact"), {"workload_id": self.id_of(claim.work)}
+        self.now_s = at
+        arguments: dict[str, dict[str, Any]] = {
+            "start": fence,
+            "heartbeat": fence | {"extension_ms": 3000},
+            "complete": fence | {"result_id": "r1", "output": {"sent": 1}, "references": [], "schema_version": 1},
+            "fail": fence | {"kind": "timeout", "error": "no route", "effect": None},
+            "claim": work | {"worker_id": f"w{suffix}", "capabilities": ["email:send"], "lease_ms": 2000},
+            "cancel": work | {"actor": "owner"},
+            "time_out": work | {"actor": "clock"},
+            "recover_expired": {},
+            "enforce_deadlines": {},
+        }
+        return Call(f"s{len(self.made) + 1}{suffix}", on, name, arguments[name], at)
+
+    def report(self, step: Call) -> None:
+        self.make(step)
+        if step.call in ("complete", "fail") and self.answered(step) is not None:
+            self.reports.append(step)
+
+    def allowed(self, value: Any) -> Any:
+        """Secret material only where the profile is claimed."""
+        return value if self.secrets or value not in SECRETS else {"sent": 1}
+
+    def teardown(self) -> None:
+        self.campaign.end(self.execution, self.made)
+
+
+def workload_machine(campaign: Campaign) -> type[RuleBasedStateMachine]:
+    """The machine, bound to a campaign."""
+    return type("WorkloadMachine", (WorkloadMachine,), {"campaign": campaign})
