@@ -33,6 +33,8 @@ class Term:
     unit: str
     source: str
     read: Reader
+    opposite: str = ""
+    """For a flag: how its negation reads."""
 
     def __lt__(self, other: Term | int) -> Comparison:
         return Comparison(self, "<", _as_term(other, self.unit))
@@ -45,6 +47,13 @@ class Term:
 
     def __ge__(self, other: Term | int) -> Comparison:
         return Comparison(self, ">=", _as_term(other, self.unit))
+
+    def equals(self, other: Term) -> Comparison:
+        return Comparison(self, "=", other)
+
+    def differs(self, other: Term) -> Comparison:
+        """Both are there and are not equal."""
+        return Comparison(self, "!=", other)
 
     def is_(self, *values: Any) -> Member:
         """True when the value is one of these."""
@@ -60,9 +69,9 @@ def term(name: str, unit: str, source: str = "facts") -> Callable[[Reader], Term
     return lambda read: Term(name, unit, source, read)
 
 
-def flag(name: str, source: str = "facts") -> Callable[[Reader], Member]:
+def flag(name: str, source: str = "facts", opposite: str = "") -> Callable[[Reader], Member]:
     """Decorate a yes-or-no reader; the result is the condition that it is yes."""
-    return lambda read: Term(name, "flag", source, read).holds()
+    return lambda read: Term(name, "flag", source, read, opposite).holds()
 
 
 def argument(name: str, unit: str) -> Term:
@@ -126,7 +135,14 @@ class Comparison(Condition):
     right: Term
     _test: Callable[[Any, Any], bool] = field(init=False, repr=False)
 
-    RELATIONS: ClassVar = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+    RELATIONS: ClassVar = {
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+        "=": operator.eq,
+        "!=": operator.ne,
+    }
 
     @_test.default
     def _find_test(self) -> Callable[[Any, Any], bool]:
@@ -173,10 +189,18 @@ class Member(Condition):
 
     @property
     def text(self) -> str:
+        return self.phrase("is", "in")
+
+    def phrase(self, one: str, several: str) -> str:
+        """In words, with the verbs for one value and for several."""
         if self.of.unit == "flag":
             return self.of.name
-        names = [value if isinstance(value, str) else repr(value) for value in self.values]
-        return f"{self.of.name} is {' or '.join(names)}"
+        names = [
+            "absent" if value is None else value if isinstance(value, str) else repr(value) for value in self.values
+        ]
+        if len(names) == 1:
+            return f"{self.of.name} {one} {names[0]}"
+        return f"{self.of.name} {several} ({', '.join(names)})"
 
     def decide(self, scope: Scope) -> bool:
         return self.of.read(scope) in self.values
@@ -191,7 +215,12 @@ class Not(Condition):
 
     @property
     def text(self) -> str:
-        return f"not ({self.part.text})" if isinstance(self.part, (Every, Any_)) else f"not {self.part.text}"
+        part = self.part
+        if not isinstance(part, Member):
+            return f"not ({part.text})"
+        if part.of.unit == "flag":
+            return part.of.opposite or f"not: {part.of.name}"
+        return part.phrase("is not", "not in")
 
     def decide(self, scope: Scope) -> bool:
         return not self.part.decide(scope)

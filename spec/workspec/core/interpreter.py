@@ -107,9 +107,7 @@ class RuleError(Exception):
 keys_of_checks = cache(check_keys)
 
 
-def decide(
-    contract: Contract, state: State, call: Call, now_s: int, choose: Chooser = reference
-) -> Decision:
+def decide(contract: Contract, state: State, call: Call, now_s: int, choose: Chooser = reference) -> Decision:
     """The first half: every check asked, every effect applied to a private copy, nothing committed."""
     operation = contract.operation(call.name)
     scope = Scope(now_s, call.arguments, state, None, None, None, choose, Trace())
@@ -151,9 +149,7 @@ def commit(contract: Contract, state: State, decision: Decision) -> Committed:
     return Committed(after, Accepted(operation.answer(decision.scope, elements, after)), decision)
 
 
-def apply(
-    contract: Contract, state: State, call: Call, now_s: int, choose: Chooser = reference
-) -> Committed:
+def apply(contract: Contract, state: State, call: Call, now_s: int, choose: Chooser = reference) -> Committed:
     """Both halves with nothing in between."""
     return commit(contract, state, decide(contract, state, call, now_s, choose))
 
@@ -180,9 +176,7 @@ def _decide_operation(contract: Contract, operation: Operation, scope: Scope) ->
     return Decision(operation, scope, None, draft.parts(scope.key))
 
 
-def _end_with(
-    check: Check, key: str, operation: AnyOperation, scope: Scope, draft: _Draft
-) -> Decision:
+def _end_with(check: Check, key: str, operation: AnyOperation, scope: Scope, draft: _Draft) -> Decision:
     if isinstance(check, Reply):
         outcome: Outcome = Accepted(check.answer(scope))
         return Decision(operation, scope, outcome, (), key, check.requirements)
@@ -284,9 +278,7 @@ def _others_compete(checks: Iterable[Check], scope: Scope) -> bool:
     trace, settled = scope.trace, dict(scope.settled)
     scope.trace = Trace()
     known = scope.facts is not None
-    competes = any(
-        check.when.decide(scope) for check in checks if known or "facts" not in check.when.sources()
-    )
+    competes = any(check.when.decide(scope) for check in checks if known or "facts" not in check.when.sources())
     scope.trace, scope.settled = trace, settled
     return competes
 

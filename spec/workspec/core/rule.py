@@ -38,13 +38,9 @@ class Effect:
     target: Callable[[Scope], str] | None = None
 
 
-def effect(
-    requirements: str, *, writes: str, text: str
-) -> Callable[[Callable[[Scope], Mapping[str, Any]]], Effect]:
+def effect(requirements: str, *, writes: str, text: str) -> Callable[[Callable[[Scope], Mapping[str, Any]]], Effect]:
     """Decorate a function of the scope; its name becomes the effect's."""
-    return lambda apply: Effect(
-        apply.__name__.replace("_", " "), ids(requirements), tuple(writes.split()), text, apply
-    )
+    return lambda apply: Effect(apply.__name__.replace("_", " "), ids(requirements), tuple(writes.split()), text, apply)
 
 
 @frozen(eq=False)

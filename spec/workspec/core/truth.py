@@ -33,7 +33,7 @@ Assignment: TypeAlias = "dict[str, Any]"
 
 SIDES = (BELOW, AT, ABOVE, ABSENT)
 _SWAPPED = {BELOW: ABOVE, ABOVE: BELOW, AT: AT, ABSENT: ABSENT}
-_HOLDS_ON = {"<": (BELOW,), "<=": (BELOW, AT), ">": (ABOVE,), ">=": (ABOVE, AT)}
+_HOLDS_ON = {"<": (BELOW,), "<=": (BELOW, AT), ">": (ABOVE,), ">=": (ABOVE, AT), "=": (AT,), "!=": (BELOW, ABOVE)}
 
 
 class _Another:

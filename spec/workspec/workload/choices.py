@@ -310,9 +310,7 @@ EXPIRY_TEXT: Final = Choice(
     ("WRK-EDL-05",),
     default=lambda scope: f"timeout: {scope.settled['passed deadline']}",
     legal=lambda value, scope: (
-        isinstance(value, str)
-        and value.startswith("timeout: ")
-        and scope.settled["passed deadline"] in value
+        isinstance(value, str) and value.startswith("timeout: ") and scope.settled["passed deadline"] in value
     ),
     legal_text="begins with 'timeout: ' and names the kind",
     observe=_last_attempt("error"),

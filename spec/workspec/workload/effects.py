@@ -97,14 +97,10 @@ def renew_lease(scope: Scope) -> Changes:
     return {"claim": evolve(claim, last_heartbeat=scope.now_s, expires_at=end)}
 
 
-@effect(
-    "WRK-CKP-02", writes="claim log.checkpoints", text="a checkpoint of the present attempt appended"
-)
+@effect("WRK-CKP-02", writes="claim log.checkpoints", text="a checkpoint of the present attempt appended")
 def keep_checkpoint(scope: Scope) -> Changes:
     facts = scope.facts
-    changes: dict[str, Any] = {
-        "log.checkpoints": Checkpoint(facts.attempt.attempt_id, scope.call["state"])
-    }
+    changes: dict[str, Any] = {"log.checkpoints": Checkpoint(facts.attempt.attempt_id, scope.call["state"])}
     if scope.choose(choices.CHECKPOINT_HEARTBEAT, scope) == "yes":
         changes["claim"] = evolve(facts.claim, last_heartbeat=scope.now_s)
     return changes
@@ -143,9 +139,7 @@ def record_report(scope: Scope) -> Changes:
     }
 
 
-def _end_attempt(
-    name: str, requirements: str, status: str | Choice, error: str | Choice | None, text: str
-) -> Effect:
+def _end_attempt(name: str, requirements: str, status: str | Choice, error: str | Choice | None, text: str) -> Effect:
     """The open attempt, if there is one, ends now; the claim is cleared. ``error`` starting with ``=`` names an
     argument."""
 
@@ -216,9 +210,7 @@ def count_retry(scope: Scope) -> Changes:
     return {"retry_count": scope.facts.retry_count + 1}
 
 
-@effect(
-    "WRK-ART-02", writes="next_attempt_at", text="next_attempt_at = now + back-off of the policy, in whole seconds"
-)
+@effect("WRK-ART-02", writes="next_attempt_at", text="next_attempt_at = now + back-off of the policy, in whole seconds")
 def back_off(scope: Scope) -> Changes:
     facts = scope.facts
     policy = facts.terms.retry_policy

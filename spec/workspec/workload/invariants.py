@@ -43,10 +43,15 @@ def _only_last_is_open(workload: Workload) -> bool:
     if claim is None:
         return not is_open
     last = attempts[-1] if attempts else None
-    return is_open and last is not None and (last.claim_id, last.worker_id, last.fencing_token) == (
-        claim.claim_id,
-        claim.worker_id,
-        claim.fencing_token,
+    return (
+        is_open
+        and last is not None
+        and (last.claim_id, last.worker_id, last.fencing_token)
+        == (
+            claim.claim_id,
+            claim.worker_id,
+            claim.fencing_token,
+        )
     )
 
 

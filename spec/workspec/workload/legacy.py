@@ -66,9 +66,7 @@ def derived_parts_agree(file: LegacyFile, state: Mapping[str, Record]) -> bool:
     """The file's derived parts equal those of file and store together (WRK-MIG-04, P-05)."""
     # Two requesters with one key collapse in the old index; the greater id stays, on any store.
     together = [present(record) for _key, record in sorted({**state, **file.records}.items())]
-    idempotency = {
-        f"{w.tenant_id}:{w.application_id}:{w.idempotency_key}": w.workload_id for w in together
-    }
+    idempotency = {f"{w.tenant_id}:{w.application_id}:{w.idempotency_key}": w.workload_id for w in together}
     result_ids = {w.result.result_id: w.workload_id for w in together if w.result is not None}
     events = sum(len(w.execution_history) for w in together)
     found = (dict(file.idempotency), dict(file.result_ids), file.event_sequence)
@@ -77,9 +75,7 @@ def derived_parts_agree(file: LegacyFile, state: Mapping[str, Record]) -> bool:
 
 def differs_from_store(file: LegacyFile, state: Mapping[str, Record]) -> bool:
     """A workload of the file stands in the store with other content (WRK-MIG-02)."""
-    return any(
-        key in state and present(state[key]) != present(record) for key, record in file.records.items()
-    )
+    return any(key in state and present(state[key]) != present(record) for key, record in file.records.items())
 
 
 # From JSON to the vocabulary's carriers --------------------------------------------------------------------------

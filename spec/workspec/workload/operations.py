@@ -120,7 +120,7 @@ FENCE: Final = (
     Refuse(
         ids("WRK-FNC-02"),
         choices.FENCE_CODE_OTHER_TOKEN,
-        when=(terms.fencing_token < terms.present_token) | (terms.fencing_token > terms.present_token),
+        when=terms.fencing_token.differs(terms.present_token),
     ),
     Refuse(ids("WRK-FNC-03"), choices.FENCE_CODE, when=~terms.same_claim_id | ~terms.same_worker),
     Refuse(ids("WRK-FNC-04 WRK-ART-06"), choices.FENCE_CODE, when=terms.lease_lapsed),
@@ -192,9 +192,7 @@ ADMIT: Final = Operation(
             ids("WRK-REP-01 WRK-REP-02 WRK-REP-03 WRK-GEN-05"),
             ErrorCode.IDEMPOTENCY_KEY_REUSED,
             when=terms.exists & terms.request_differs,
-            details=lambda scope: {
-                "fields": list(conflicting_fields(scope.call["request"], scope.facts.terms))
-            },
+            details=lambda scope: {"fields": list(conflicting_fields(scope.call["request"], scope.facts.terms))},
         ),
         Reply(
             ids("WRK-REP-05 WRK-REP-01 WRK-ADM-14"),
@@ -243,9 +241,7 @@ CLAIM: Final = Operation(
     steps=(
         effects.spend_attempt,
         effects.open_claim,
-        Move(
-            "claim", choices.EVENT_ACTOR, ids("WRK-CLM-09 WRK-GEN-06"), open_evidence=choices.OPEN_EVIDENCE
-        ),
+        Move("claim", choices.EVENT_ACTOR, ids("WRK-CLM-09 WRK-GEN-06"), open_evidence=choices.OPEN_EVIDENCE),
     ),
     answer=_fact("claim"),
     requirements=ids("WRK-GEN-04"),
@@ -419,11 +415,7 @@ CANCEL: Final = Operation(
         ),
         _illegal("cancel", "WRK-PRT-11 WRK-GEN-06"),
     ),
-    steps=(
-        Move(
-            "cancel", choices.EVENT_ACTOR, ids("WRK-CAN-01 WRK-GEN-06"), open_evidence=choices.OPEN_EVIDENCE
-        ),
-    ),
+    steps=(Move("cancel", choices.EVENT_ACTOR, ids("WRK-CAN-01 WRK-GEN-06"), open_evidence=choices.OPEN_EVIDENCE),),
     answer=_fact("state"),
 )
 ACKNOWLEDGE_CANCEL: Final = Operation(

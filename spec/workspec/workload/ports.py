@@ -49,9 +49,7 @@ class WorkloadStore(Protocol):
                 CAPABILITY_MISSING, DEPENDENCY_PENDING, CONFLICT.
         """
 
-    def start(
-        self, *, workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int
-    ) -> None:
+    def start(self, *, workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int) -> None:
         """Begin execution of claimed work (WRK-STR).
 
         Raises:

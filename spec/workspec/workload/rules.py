@@ -202,14 +202,23 @@ def recorded_reason(reason: str | None) -> str | None:
     return None if reason is None or not reason.strip() else reason[:REASON_LIMIT]
 
 
-def numbers_of(value: Any) -> Iterator[int]:
-    """Every integer of a request, at any depth of its carriers (its input is looked at apart)."""
-    pending = [asdict(value)] if hasattr(value, "__attrs_attrs__") else [value]
+def _leaves_in(carrier: Any) -> Iterator[Any]:
+    """Every scalar of a carrier at any depth of its members."""
+    pending: list[Any] = [asdict(carrier)]
     while pending:
         item = pending.pop()
         if isinstance(item, dict):
+            pending.extend(item)
             pending.extend(item.values())
         elif isinstance(item, list | tuple | frozenset):
             pending.extend(item)
-        elif isinstance(item, int) and not isinstance(item, bool):
+        else:
             yield item
+
+
+def numbers_in(carrier: Any) -> Iterator[int]:
+    return (leaf for leaf in _leaves_in(carrier) if isinstance(leaf, int) and not isinstance(leaf, bool))
+
+
+def texts_in(carrier: Any) -> Iterator[str]:
+    return (leaf for leaf in _leaves_in(carrier) if isinstance(leaf, str))

@@ -201,15 +201,19 @@ TRANSITIONS: Final = TransitionTable(
 
 STATES: Final = (
     StateNote(CREATED, "only the source of the creation event", (0, 1)),
-    StateNote(READY, "waiting", (0.9, 1)),
-    StateNote(CLAIMED, "active, claim held", (2, 1)),
-    StateNote(RUNNING, "active, claim held", (3, 1)),
-    StateNote(CHECKPOINTED, "active, claim held", (4, 1)),
-    StateNote(SUCCEEDED, "final", (5.1, 1)),
+    StateNote(READY, "waiting", (0.9, 1), "Waits to be claimed; a due time may lie ahead."),
+    StateNote(CLAIMED, "active, claim held", (2, 1), "A worker holds it under a lease and has not started."),
+    StateNote(RUNNING, "active, claim held", (3, 1), "The holder executes."),
+    StateNote(CHECKPOINTED, "active, claim held", (4, 1), "The holder executes and has recorded progress."),
+    StateNote(SUCCEEDED, "final", (5.1, 1), "One result, recorded once."),
     StateNote(FAILED, "passed through, history only", (4.25, 2)),
     StateNote(TIMED_OUT, "passed through, history only", (2.15, 2)),
     StateNote(RECOVERING, "passed through, history only", (3.15, 2)),
-    StateNote(DEAD_LETTER, "resting; an operator may re-arm or cancel it", (0.9, 3)),
-    StateNote(REQUESTED, "active, winding down, claim held", (3, 0)),
-    StateNote(CANCELLED, "final", (5.1, 0)),
+    StateNote(
+        DEAD_LETTER, "resting; an operator may re-arm or cancel it", (0.9, 3), "No attempt is left, or none would help."
+    ),
+    StateNote(
+        REQUESTED, "active, winding down, claim held", (3, 0), "The holder is asked to stop; only its lease bounds it."
+    ),
+    StateNote(CANCELLED, "final", (5.1, 0), "Stopped for good."),
 )

@@ -22,10 +22,11 @@ from workspec.workload.rules import (
     is_secret,
     is_sound_json,
     is_text,
-    numbers_of,
+    numbers_in,
     recorded_reason,
     scope_of,
     scope_of_terms,
+    texts_in,
 )
 from workspec.workload.vocabulary import RetryPolicy, State
 
@@ -42,7 +43,9 @@ def now_text(name: str) -> Term:
 
 # The record ------------------------------------------------------------------------------------------------------
 
-unknown: Final = Term("the id is unknown", "flag", "store", lambda scope: scope.facts is None).holds()
+unknown: Final = Term(
+    "the id is unknown", "flag", "store", lambda scope: scope.facts is None, "the id is known"
+).holds()
 exists: Final = ~unknown
 
 
@@ -51,19 +54,17 @@ def state_is(*states: State) -> Member:
 
 
 state: Final = Term("state", "state", "facts", lambda scope: scope.facts.state)
-contract_version: Final = Term(
-    "contract version", "version", "facts", lambda scope: scope.facts.contract_version
-)
+contract_version: Final = Term("contract version", "version", "facts", lambda scope: scope.facts.contract_version)
 has_deadlines: Final = contract_version >= DEADLINE_CONTRACT_VERSION
 attempt_count: Final = Term("attempt_count", "attempts", "facts", lambda scope: scope.facts.attempt_count)
-operator_retries: Final = Term(
-    "operator_retries", "re-arms", "facts", lambda scope: scope.facts.operator_retries
-)
+operator_retries: Final = Term("operator_retries", "re-arms", "facts", lambda scope: scope.facts.operator_retries)
 max_attempts: Final = Term(
     "max_attempts", "re-arms", "facts", lambda scope: scope.facts.terms.retry_policy.max_attempts
 )
 next_attempt_at: Final = Term("next_attempt_at", "s", "facts", lambda scope: scope.facts.next_attempt_at)
-no_claim: Final = Term("no claim is held", "flag", "facts", lambda scope: scope.facts.claim is None).holds()
+no_claim: Final = Term(
+    "no claim is held", "flag", "facts", lambda scope: scope.facts.claim is None, "a claim is held"
+).holds()
 
 
 @term("attempt_budget", unit="attempts")
@@ -85,11 +86,15 @@ lease_lapsed: Final = NOW >= lease_end_at
 def retries_on(kind: str) -> Member:
     """The policy retries this kind of failure."""
     return Term(
-        f"{kind} is in retry_on", "flag", "facts", lambda s: kind in s.facts.terms.retry_policy.retry_on
+        f"{kind} is in retry_on",
+        "flag",
+        "facts",
+        lambda s: kind in s.facts.terms.retry_policy.retry_on,
+        f"{kind} is not in retry_on",
     ).holds()
 
 
-@flag("the reported kind is in retry_on")
+@flag("the reported kind is in retry_on", opposite="the reported kind is not in retry_on")
 def retries_on_reported_kind(scope: Scope) -> bool:
     return scope.call["kind"] in scope.facts.terms.retry_policy.retry_on
 
@@ -148,16 +153,16 @@ def present_token(scope: Scope) -> int | None:
     return None if claim is None else claim.fencing_token
 
 
-token_is_latest: Final = (fencing_token >= latest_token) & (fencing_token <= latest_token)
+token_is_latest: Final = fencing_token.equals(latest_token)
 
 
-@flag("the claim id is the present claim's")
+@flag("the claim id is the present claim's", opposite="the claim id is another")
 def same_claim_id(scope: Scope) -> bool:
     claim = scope.facts.claim
     return claim is not None and bool(claim.claim_id == scope.call["claim_id"])
 
 
-@flag("the worker is the present claim's")
+@flag("the worker is the present claim's", opposite="the worker is another")
 def same_worker(scope: Scope) -> bool:
     claim = scope.facts.claim
     return claim is not None and bool(claim.worker_id == scope.call["worker_id"])
@@ -191,11 +196,7 @@ def dependency_pending(scope: Scope) -> bool:
 @flag("the result id is recorded on this workload", source="store")
 def result_here(scope: Scope) -> bool:
     facts = scope.facts
-    return (
-        facts is not None
-        and facts.result is not None
-        and bool(facts.result.result_id == scope.call["result_id"])
-    )
+    return facts is not None and facts.result is not None and bool(facts.result.result_id == scope.call["result_id"])
 
 
 @flag("the result id is recorded on another workload", source="store")
@@ -276,9 +277,7 @@ def request_differs(scope: Scope) -> bool:
 def key_of_scope(scope: Scope) -> str | None:
     """The key of the record that holds the idempotency scope of this request, under whatever id (WRK-REP-07)."""
     wanted = scope_of(scope.call["request"])
-    return next(
-        (key for key, record in scope.state.items() if scope_of_terms(record.facts.terms) == wanted), None
-    )
+    return next((key for key, record in scope.state.items() if scope_of_terms(record.facts.terms) == wanted), None)
 
 
 # Arguments -------------------------------------------------------------------------------------------------------
@@ -286,9 +285,7 @@ def key_of_scope(scope: Scope) -> str | None:
 
 def secret_in(name: str) -> Member:
     """Secret material in an argument (WRK-GEN-08)."""
-    return Term(
-        f"{name} holds secret material", "flag", "call", lambda scope: holds_secret(scope.call[name])
-    ).holds()
+    return Term(f"{name} holds secret material", "flag", "call", lambda scope: holds_secret(scope.call[name])).holds()
 
 
 @flag("input holds secret material", source="call")
@@ -341,22 +338,11 @@ def unsound_request(scope: Scope) -> bool:
         return True
     if policy is not None and (policy.backoff not in BACKOFFS or not _fits_policy(policy)):
         return True
-    texts = (
-        request.tenant_id,
-        request.application_id,
-        request.requested_by.kind,
-        request.requested_by.id,
-        request.idempotency_key,
-        request.definition_id,
-        request.definition_revision,
-        request.environment,
-        *request.capability_snapshot,
-    )
     durations = () if request.timeouts is None else _durations(request.timeouts)
     return (
-        not all(is_text(text) for text in texts)
+        not all(is_text(text) for text in texts_in(request))
         or any(duration is not None and duration < 0 for duration in durations)
-        or any(not MIN_I64 <= number <= MAX_I64 for number in numbers_of(request))
+        or any(not MIN_I64 <= number <= MAX_I64 for number in numbers_in(request))
     )
 
 
@@ -384,6 +370,4 @@ def of_lost_claim(name: str) -> Term:
     )
 
 
-attempt_id: Final = Term(
-    "id of the last attempt", "text", "facts", lambda scope: scope.before.attempt.attempt_id
-)
+attempt_id: Final = Term("id of the last attempt", "text", "facts", lambda scope: scope.before.attempt.attempt_id)

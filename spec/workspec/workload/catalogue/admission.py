@@ -29,8 +29,7 @@ ADMISSION: Final = (
     ),
     Requirement(
         "WRK-ADM-03",
-        "An `input` that contains secret material is refused with `WORKLOAD_SECRET_MATERIAL` before "
-        "anything else.",
+        "An `input` that contains secret material is refused with `WORKLOAD_SECRET_MATERIAL` before anything else.",
         Kind.RULE,
         SECRETS,
     ),
@@ -184,7 +183,7 @@ REPLAY: Final = (
         "A record whose id was derived from an older scope still replays for its own requester, through the "
         "index over tenant, application, requester and key. A writer that has not yet seen that record "
         "brings itself up to date before it looks into the index, so that no second workload is admitted.",
-        Kind.RULE,
+        Kind.SCENARIO,
         LEGACY,
     ),
 )

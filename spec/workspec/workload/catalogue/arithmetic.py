@@ -39,8 +39,7 @@ ARITHMETIC: Final = (
     ),
     Requirement(
         "WRK-ART-04",
-        "Recovery adds no delay and an operator retry sets `next_attempt_at` to now; neither changes "
-        "`retry_count`.",
+        "Recovery adds no delay and an operator retry sets `next_attempt_at` to now; neither changes `retry_count`.",
         Kind.RULE,
         CORE,
     ),
@@ -67,8 +66,7 @@ ARITHMETIC: Final = (
     ),
     Requirement(
         "WRK-ART-08",
-        "Any signed 64-bit instant is accepted, negative ones included. A sum that exceeds its type "
-        "saturates.",
+        "Any signed 64-bit instant is accepted, negative ones included. A sum that exceeds its type saturates.",
         Kind.RULE,
         CORE,
         not_asserted="The kit keeps instants below 2^40 seconds, where no sum can exceed its type.",
@@ -148,8 +146,7 @@ DECISION: Final = (
     ),
     Requirement(
         "WRK-DEC-09",
-        "A lost lease under a policy without `worker_failure` is decided `worker_failure_not_retryable`: "
-        "DEAD_LETTER.",
+        "A lost lease under a policy without `worker_failure` is decided `worker_failure_not_retryable`: DEAD_LETTER.",
         Kind.RULE,
         CORE,
     ),
@@ -162,8 +159,7 @@ DECISION: Final = (
     ),
     Requirement(
         "WRK-DEC-11",
-        "A lost lease under a policy with `worker_failure`, with budget left, is decided `retry`: READY at "
-        "once.",
+        "A lost lease under a policy with `worker_failure`, with budget left, is decided `retry`: READY at once.",
         Kind.RULE,
         CORE,
     ),

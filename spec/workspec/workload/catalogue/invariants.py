@@ -20,8 +20,7 @@ INVARIANTS: Final = (
     ),
     Requirement(
         "WRK-INV-02",
-        "A claim is held if and only if the state is CLAIMED, RUNNING, CHECKPOINTED or "
-        "CANCELLATION_REQUESTED.",
+        "A claim is held if and only if the state is CLAIMED, RUNNING, CHECKPOINTED or CANCELLATION_REQUESTED.",
         Kind.INVARIANT,
         CORE,
     ),
@@ -88,8 +87,7 @@ INVARIANTS: Final = (
     ),
     Requirement(
         "WRK-INV-12",
-        "`retry_count` is the number of READY events caused by a failure report, a deadline or an actor "
-        "timeout.",
+        "`retry_count` is the number of READY events caused by a failure report, a deadline or an actor timeout.",
         Kind.INVARIANT,
         CORE,
     ),

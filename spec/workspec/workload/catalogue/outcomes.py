@@ -113,8 +113,7 @@ FAILURE: Final = (
     ),
     Requirement(
         "WRK-FAL-04",
-        "A failure is accepted from CLAIMED, when the attempt has never started, and from started attempts "
-        "alike.",
+        "A failure is accepted from CLAIMED, when the attempt has never started, and from started attempts alike.",
         Kind.RULE,
         CORE,
     ),
@@ -208,7 +207,7 @@ FAILURE: Final = (
         "WRK-FAL-16",
         "A FAILED event recorded by an older version has no `attempt_id` in its evidence; reports of such "
         "an attempt never replay.",
-        Kind.RULE,
+        Kind.SCENARIO,
         LEGACY,
     ),
 )
@@ -230,8 +229,7 @@ TIMEOUT: Final = (
     ),
     Requirement(
         "WRK-TMO-03",
-        "An actor's timeout clears the claim and appends the event TIMED_OUT with the given actor and empty "
-        "evidence.",
+        "An actor's timeout clears the claim and appends the event TIMED_OUT with the given actor and empty evidence.",
         Kind.RULE,
         CORE,
     ),
@@ -269,8 +267,7 @@ CANCELLATION: Final = (
     ),
     Requirement(
         "WRK-CAN-02",
-        "Cancel moves work in CLAIMED, RUNNING or CHECKPOINTED to CANCELLATION_REQUESTED and keeps its "
-        "claim.",
+        "Cancel moves work in CLAIMED, RUNNING or CHECKPOINTED to CANCELLATION_REQUESTED and keeps its claim.",
         Kind.RULE,
         CORE,
     ),

@@ -145,8 +145,7 @@ EXPIRY: Final = (
     ),
     Requirement(
         "WRK-EDL-09",
-        "An expiry happens once: afterwards the old claim gets `WORKLOAD_CLAIM_INVALID` and the pass "
-        "returns nothing.",
+        "An expiry happens once: afterwards the old claim gets `WORKLOAD_CLAIM_INVALID` and the pass returns nothing.",
         Kind.SCENARIO,
         CORE,
     ),
@@ -188,8 +187,7 @@ RECOVERY: Final = (
     ),
     Requirement(
         "WRK-REC-04",
-        "Recovery to READY changes neither `retry_count` nor `next_attempt_at`: the work is claimable at "
-        "once.",
+        "Recovery to READY changes neither `retry_count` nor `next_attempt_at`: the work is claimable at once.",
         Kind.RULE,
         CORE,
     ),

@@ -84,8 +84,7 @@ WRITERS_OF_ONE_STORE: Final = (
     ),
     Requirement(
         "WRK-MWR-10",
-        "Nothing in this contract deletes a workload; a row that is no longer live need not leave the "
-        "projection.",
+        "Nothing in this contract deletes a workload; a row that is no longer live need not leave the projection.",
         Kind.DEFINITION,
         WRITERS,
     ),
@@ -95,7 +94,7 @@ OLDER_RECORDS: Final = (
     Requirement(
         "WRK-LEG-01",
         "Records of contract version 1 keep their contract: timeouts are stored but never enforced.",
-        Kind.RULE,
+        Kind.SCENARIO,
         LEGACY,
     ),
     Requirement(
@@ -117,8 +116,7 @@ OLDER_RECORDS: Final = (
 LEGACY_FILE: Final = (
     Requirement(
         "WRK-MIG-01",
-        "Migration writes every workload of the file; migrating the same file again succeeds and changes "
-        "nothing.",
+        "Migration writes every workload of the file; migrating the same file again succeeds and changes nothing.",
         Kind.SCENARIO,
         MIGRATION,
     ),
