@@ -1,0 +1,60 @@
+"""What a report is made of: everything that the events of one contract said."""
+
+from __future__ import annotations
+
+import attrs
+from attrs import define, field
+
+from workcert.report.coverage import Coverage
+from workcert.run.events import (
+    CaseEnded,
+    Event,
+    ExamplesRun,
+    StepJudged,
+    SuiteEnded,
+    SuiteStarted,
+    Verdict,
+)
+
+
+@define(eq=False)
+class Collector:
+    """A consumer of events; one for each contract that is run.
+
+    ``ended`` holds the cases in the order in which they ended, without the steps of those that passed: a long run
+    would not fit in memory. ``examples`` and ``steps`` are by suite.
+    """
+
+    coverage: Coverage = field(factory=Coverage)
+    ended: list[CaseEnded] = field(factory=list)
+    suites: list[str] = field(factory=list)
+    examples: dict[str, ExamplesRun] = field(factory=dict)
+    steps: dict[str, int] = field(factory=dict)
+    seconds: dict[str, float] = field(factory=dict)
+
+    def __call__(self, event: Event) -> None:
+        self.coverage(event)
+        match event:
+            case StepJudged():
+                if event.run.applicable:
+                    self.steps[event.suite] = self.steps.get(event.suite, 0) + 1
+            case CaseEnded():
+                self._suite(event.suite)
+                keep = event.verdict in (Verdict.FAILED, Verdict.FLAKY)
+                self.ended.append(event if keep else attrs.evolve(event, steps=()))
+            case ExamplesRun():
+                self._suite(event.suite)
+                self.examples[event.suite] = event
+            case SuiteStarted():
+                self._suite(event.suite)
+            case SuiteEnded():
+                self.seconds[event.suite] = self.seconds.get(event.suite, 0.0) + event.seconds
+
+    def _suite(self, name: str) -> None:
+        if name not in self.suites:
+            self.suites.append(name)
+
+    @property
+    def failed(self) -> bool:
+        """Whether something failed so far, flaky or not."""
+        return any(ended.verdict in (Verdict.FAILED, Verdict.FLAKY) for ended in self.ended)

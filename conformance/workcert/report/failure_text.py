@@ -1,0 +1,152 @@
+"""How a failure is printed for a person."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from tabulate import tabulate
+
+from workcert.judge.verdict import Kind
+from workcert.report.model import FailureReport, StepRow
+from workcert.report.steps import BASE_NOTE
+
+KINDS: Final = {
+    Kind.ANSWER: "the call answered otherwise than it must",
+    Kind.RECORD: "the record after the call is not as it must be",
+    Kind.VERSION: "the version of the row did not move exactly when the record changed",
+    Kind.OTHERS: "the call changed records that it is not about",
+    Kind.CHOICE: "a choice that the contract leaves to the store fell on something that is not allowed",
+    Kind.INVARIANT: "what must hold after every step does not hold",
+    Kind.RESTART: "after the restart the store is not as it was before",
+    Kind.CRASH: "the store raised an error that is no refusal of the contract",
+    Kind.EXPECTATION: "what the case expects literally was not seen",
+    Kind.ORDER: "no order of the calls, one after the other, explains what was seen",
+}
+HEADERS: Final = ("n", "time", "handle", "operation", "arguments", "expected", "seen", "what changed")
+DEFAULT_WIDTH: Final = 120
+NARROWEST: Final = 12
+"""Characters of a column below which a table is harder to read than one that does not fit."""
+_FREE: Final = range(4, 8)
+"""The columns that may be wrapped."""
+
+
+def failure_text(
+    failure: FailureReport, backend: str, *, directory: str | Path | None = None, width: int = DEFAULT_WIDTH
+) -> str:
+    """Everything about one failure; the last line replays it.
+
+    Args:
+        backend: the backend as the user names it on the command line.
+        directory: where the report was written; the case is saved below it. None when nothing was written.
+        width: of the terminal, in characters.
+    """
+    parts = [
+        f"{failure.requirement}  {failure.case}{flaky_mark(failure)}",
+        _wrapped(failure.requirement_text, width, "  "),
+        "",
+        _wrapped(f"{kind_text(failure.kind)}: {failure.text}", width),
+    ]
+    if failure.also:
+        parts.append(_wrapped(f"Also took part: {', '.join(failure.also)}", width))
+    if failure.steps:
+        parts += ["", step_table(failure.steps, width)]
+        if uses_base(failure.steps):
+            parts += ["", _wrapped(BASE_NOTE, width)]
+    if failure.differences:
+        parts += ["", difference_table(failure, width)]
+    parts += ["", *_ending(failure, backend, directory)]
+    return "\n".join(parts)
+
+
+def kind_text(kind: str) -> str:
+    return KINDS.get(Kind(kind), kind) if kind in {known.value for known in Kind} else kind
+
+
+def flaky_mark(failure: FailureReport) -> str:
+    if not failure.flaky:
+        return ""
+    return "  *flaky*" if failure.reproduced is None else "  *flaky {} of {}*".format(*failure.reproduced)
+
+
+def reproduced_text(failure: FailureReport) -> str:
+    if failure.reproduced is None:
+        return "It was not replayed."
+    shrinking = f"; shrunk in {failure.executions} executions" if failure.executions else ""
+    return "Reproduced {} of {}".format(*failure.reproduced) + f"{shrinking}."
+
+
+def replay_command(failure: FailureReport, backend: str, directory: str | Path | None) -> str | None:
+    """The command that replays the case, None when there is no file of it."""
+    path = case_path(failure, directory)
+    return None if path is None else f"workcert replay {shlex.quote(path)} {shlex.quote(backend)}"
+
+
+def case_path(failure: FailureReport, directory: str | Path | None) -> str | None:
+    if failure.case_file is None or directory is None:
+        return None
+    return str(Path(directory) / failure.case_file)
+
+
+def _ending(failure: FailureReport, backend: str, directory: str | Path | None) -> list[str]:
+    command = replay_command(failure, backend, directory)
+    if command is not None:
+        return [reproduced_text(failure), f"The case was saved as {case_path(failure, directory)}", command]
+    if failure.suite == "scenarios":
+        # A scenario needs no file: it is in the kit under its name.
+        return [reproduced_text(failure), f"workcert replay {shlex.quote(failure.case)} {shlex.quote(backend)}"]
+    return [f"{reproduced_text(failure)} The case was not saved: name a directory for the report to have it."]
+
+
+# Tables ----------------------------------------------------------------------------------------------------------
+
+
+def step_table(rows: Sequence[StepRow], width: int = DEFAULT_WIDTH) -> str:
+    """The steps, numbered, cells wrapped so that the table fits the width."""
+    cells = [[r.n, r.time, r.handle, r.operation, r.arguments, r.expected, r.seen, r.changed] for r in rows]
+    return _table(HEADERS, cells, _FREE, width)
+
+
+def difference_table(failure: FailureReport, width: int = DEFAULT_WIDTH) -> str:
+    cells = [[d.path, d.expected, d.seen] for d in failure.differences]
+    return _table(("member", "expected", "seen"), cells, range(3), width)
+
+
+def uses_base(rows: Iterable[StepRow]) -> bool:
+    return any("=base" in row.arguments for row in rows)
+
+
+def _table(headers: Sequence[str], cells: Sequence[Sequence[str]], free: range, width: int) -> str:
+    natural = [max(len(row[column]) for row in (headers, *cells)) for column in range(len(headers))]
+    gaps = 2 * (len(headers) - 1)
+    room = width - gaps - sum(natural[column] for column in range(len(headers)) if column not in free)
+    widths = dict(zip(free, _shared([natural[column] for column in free], room), strict=True))
+    wrapped = [
+        ["\n".join(_fold(cell, widths[i])) if i in widths else cell for i, cell in enumerate(row)] for row in cells
+    ]
+    text = tabulate(wrapped, headers=list(headers), tablefmt="plain", disable_numparse=True)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def _shared(wanted: Sequence[int], room: int) -> list[int]:
+    """Widths of columns that want so much: who wants less than a fair share gets it, the others share the rest."""
+    widths = [0] * len(wanted)
+    left = room
+    for place, column in enumerate(sorted(range(len(wanted)), key=lambda index: wanted[index])):
+        fair = max(left // (len(wanted) - place), NARROWEST)
+        widths[column] = min(wanted[column], fair)
+        left -= widths[column]
+    return widths
+
+
+def _fold(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, 1), break_on_hyphens=False) or [""]
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> str:
+    return textwrap.fill(
+        text, max(width, 40), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )

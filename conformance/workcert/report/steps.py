@@ -1,0 +1,171 @@
+"""The steps of a failing case as the numbered table that is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from workcert.binding import Binding
+from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Together, unrolled
+from workcert.judge.verdict import StepRun
+from workcert.references import Ref
+from workcert.report.model import StepRow
+from workcert.report.notation import changes, expected_text, seen_text, sentence, shown, written
+from workcert.report.opaque import Names
+
+FENCE: Final = ("workload_id", "claim_id", "worker_id", "fencing_token")
+BASE: Final[Mapping[str, Any]] = {
+    "tenant_id": "t",
+    "application_id": "app",
+    "requested_by": {"kind": "agent", "id": "a1"},
+    "idempotency_key": "one",
+    "definition_id": "send-mail",
+    "definition_revision": "r1",
+    "environment": "production",
+    "input": {"id": 1},
+    "capability_snapshot": ["email:send"],
+    "retry_policy": {
+        "max_attempts": 3,
+        "backoff": "fixed",
+        "initial_delay_ms": 1000,
+        "max_delay_ms": 60000,
+        "retry_on": ["worker_failure", "timeout", "transient_connection"],
+    },
+    "created_at": 10,
+    "authorization_snapshot": {
+        "subject": {"kind": "agent", "id": "a1"},
+        "tenant_id": "t",
+        "application_id": "app",
+        "signature": "signed",
+    },
+}
+"""The request from which the cases of this kit start. Others are printed as what they have beside it."""
+BASE_NOTE: Final = "base: an ordinary request, as most cases of the kit admit it; the case file has every member."
+
+
+def step_rows(binding: Binding, case: Case | None, runs: Sequence[StepRun], names: Names) -> tuple[StepRow, ...]:
+    """One row for each call that was made; steps of one block share a number."""
+    steps = {} if case is None else {step.id: step for step in unrolled(case.steps)}
+    held = {step.frozen.id: step for step in steps.values() if isinstance(step, Frozen)}
+    calls = {call.id: call for step in steps.values() for call in _calls(step)}
+    rows: list[StepRow] = []
+    for number, run in enumerate(runs, start=1):
+        step = held.get(run.id) or steps.get(run.id)
+        rows.extend(_rows(binding, str(number), run, step, calls, names))
+    return tuple(rows)
+
+
+def _calls(step: Plain) -> Iterator[Call]:
+    match step:
+        case Call():
+            yield step
+        case Frozen():
+            yield from (step.frozen, *step.during)
+        case Together():
+            yield from step.calls
+
+
+def _rows(
+    binding: Binding, n: str, run: StepRun, step: Plain | None, calls: Mapping[str, Call], names: Names
+) -> Iterator[StepRow]:
+    match step:
+        case Together():
+            yield _row(n, run, names, f"at once: {len(step.calls)} calls", "", _time(run))
+            for call in step.calls:
+                yield _inner(n, call, "at once", calls)
+        case Frozen():
+            yield _row(n, run, names, f"{step.frozen.call}, held", arguments(step.frozen, calls), _time(run))
+            for call in step.during:
+                yield _inner(n, call, "meanwhile", calls)
+        case Call():
+            yield _row(n, run, names, run.call, arguments(step, calls), _time(run, binding))
+        case Inject():
+            record = step.record if isinstance(step.record, Mapping) else {}
+            yield _row(n, run, names, "inject", f"state={written(record.get('state'))}", "")
+        case _:
+            given = run.arguments if isinstance(run.arguments, Mapping) else {}
+            text = ", ".join(f"{name}={shown(value, names, name, 60)}" for name, value in given.items())
+            yield _row(n, run, names, run.call, text, _time(run))
+
+
+def _row(n: str, run: StepRun, names: Names, operation: str, given: str, time: str) -> StepRow:
+    if not run.applicable:
+        return StepRow(n, time, run.on, operation, given, "", "not applicable", sentence(run.note, names))
+    return StepRow(
+        n,
+        time,
+        run.on,
+        operation,
+        given,
+        expected_text(run.expected, names),
+        seen_text(run.observed, run.expected, names),
+        changes(run.changed, names),
+    )
+
+
+def _inner(n: str, call: Call, how: str, calls: Mapping[str, Call]) -> StepRow:
+    time = "" if call.at_s is None else str(call.at_s)
+    return StepRow(n, time, call.on, f"{how}: {call.call}", arguments(call, calls), "", "", "")
+
+
+def _time(run: StepRun, binding: Binding | None = None) -> str:
+    """The instant of a step. An admission happens at an instant that its request holds."""
+    if run.at_s is not None:
+        return str(run.at_s)
+    request = run.arguments.get("request") if isinstance(run.arguments, Mapping) else None
+    if binding is None or request is None or run.observed is None:
+        return ""
+    return str(getattr(request, "created_at", ""))
+
+
+# Arguments -------------------------------------------------------------------------------------------------------
+
+
+def arguments(call: Call, calls: Mapping[str, Call]) -> str:
+    """The arguments of a call as the case has them, with a whole fence and a base request in one word."""
+    args = dict(call.args)
+    parts: list[str] = []
+    claim = _fence_of(args, calls)
+    if claim is not None:
+        parts.append(f"fence of {claim}")
+        args = {name: value for name, value in args.items() if name not in FENCE}
+    for name, value in args.items():
+        large = isinstance(value, Mapping) and BASE.keys() <= {*value, "retry_policy", "created_at"}
+        parts.append(f"{name}={_beside_base(value)}" if large else f"{name}={written(value)}")
+    return ", ".join(parts)
+
+
+def _fence_of(args: Mapping[str, Any], calls: Mapping[str, Call]) -> str | None:
+    """The id of the claim step from which all four members of a fence come, if there is one."""
+    token = args.get("fencing_token")
+    if not all(name in args for name in FENCE) or not isinstance(token, Ref):
+        return None
+    claim = calls.get(token.step)
+    if claim is None:
+        return None
+    expected = {
+        "workload_id": (claim.args.get("workload_id"),),
+        "claim_id": (Ref(f"{claim.id}.claim_id"),),
+        "worker_id": (Ref(f"{claim.id}.worker_id"), claim.args.get("worker_id")),
+        "fencing_token": (Ref(f"{claim.id}.fencing_token"),),
+    }
+    return claim.id if all(args[name] in expected[name] for name in FENCE) else None
+
+
+def _beside_base(request: Mapping[str, Any]) -> str:
+    found = list(_differing("", BASE, request))
+    return f"base({', '.join(found)})" if found else "base"
+
+
+def _differing(path: str, base: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:
+    for name in dict.fromkeys((*base, *value)):
+        inner = f"{path}.{name}" if path else name
+        usual, found = base.get(name), value.get(name)
+        if usual == found and type(usual) is type(found):
+            continue
+        if isinstance(usual, Mapping) and isinstance(found, Mapping):
+            yield from _differing(inner, usual, found)
+        elif name not in value:
+            yield f"no {inner}"
+        else:
+            yield f"{inner}={written(found)}"
