@@ -55,9 +55,11 @@ def _values_of(case: Case, call: str, path: Path, nullable: bool) -> list[Any]:
             value = _at(leaf.args, path)
             if (nullable or value is not None) and not any(references(value)):
                 values[dumps(value)] = value
+    numbers = values and all(type(value) is int for value in values.values())
+    smallest = [0, 1] if numbers else []
     if len(values) < 2:
-        return []
-    return sorted(values.values(), key=_weight)[:VALUES_AT_MOST]
+        return smallest
+    return [*smallest, *sorted(values.values(), key=_weight)[:VALUES_AT_MOST]]
 
 
 def _weight(value: Any) -> tuple[bool, int, str]:
