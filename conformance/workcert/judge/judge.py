@@ -110,6 +110,12 @@ class Judge:
         broken = self._accept(committed, observed, read)
         return Judged(committed, broken, changed)
 
+    def follow(self, call: Call, now_s: int, observed: Observed) -> None:
+        """Let the model make the call without comparing anything."""
+        chooser = self._chooser(observed, lambda _key: None)
+        decision = decide(self.binding.contract, self.state, call, now_s, chooser)
+        self.state = commit(self.binding.contract, self.state, decision).state
+
     def answer_only(
         self, call: Call, now_s: int, observed: Observed, read: Read
     ) -> tuple[Committed, Failure | None]:

@@ -158,13 +158,12 @@ def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaig
     began = time.perf_counter()
     emit(SuiteStarted(store.backend.binding.name, "stateful", options.example_count))
     campaign = Campaign(store, options, emit)
-    make = machines()[store.backend.binding.name]
     while len(campaign.known) < MOST_FAILURES and not campaign.hung:
         campaign.failed = None
         left = options.example_count - campaign.examples
         if left <= 0:
             break
-        _drive(make(campaign), options, left)
+        drive(campaign, left)
         if campaign.failed is None:
             break
         case, failure = campaign.failed
@@ -179,9 +178,10 @@ def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaig
     return campaign
 
 
-def _drive(machine: type[RuleBasedStateMachine], options: Options, examples: int) -> None:
+def drive(campaign: Campaign, examples: int) -> None:
+    """Let Hypothesis run the contract's machine; a failure is left in the campaign."""
+    machine = machines()[campaign.store.backend.binding.name](campaign)
     # The seed is read from this attribute by run_state_machine_as_test; `hypothesis.seed` sets the same one.
-    machine._hypothesis_internal_use_seed = options.seed  # type: ignore[attr-defined]
+    machine._hypothesis_internal_use_seed = campaign.options.seed  # type: ignore[attr-defined]
     with contextlib.suppress(StepFailed):
-        run_state_machine_as_test(machine, settings=machine_settings(options, examples))
-
+        run_state_machine_as_test(machine, settings=machine_settings(campaign.options, examples))
