@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import workcert
 from workcert.backends.registry import LoadedBackend
-from workcert.report.collector import Collector
+from workcert.report.collector import Collector, steps_of
 from workcert.report.coverage import tables
 from workcert.report.failures import failures_of
 from workcert.report.model import (
@@ -143,18 +143,20 @@ def _of_interest(
 
 
 def _suite(name: str, collector: Collector) -> SuiteCounts:
-    verdicts = [ended.verdict for ended in collector.ended if ended.suite == name]
+    ended = [ended for ended in collector.ended if ended.suite == name]
+    # A generated suite says that all its examples passed, or that one hung, by an end without a case.
+    verdicts = [each.verdict for each in ended if each.case is not None or each.verdict is Verdict.UNKNOWN]
     examples = collector.examples.get(name)
     return SuiteCounts(
         name=name,
-        cases=len(verdicts),
+        cases=sum(1 for each in ended if each.case is not None),
         passed=verdicts.count(Verdict.PASSED),
         failed=verdicts.count(Verdict.FAILED),
         flaky=verdicts.count(Verdict.FLAKY),
         unknown=verdicts.count(Verdict.UNKNOWN),
         skipped=verdicts.count(Verdict.SKIPPED),
         examples=0 if examples is None else examples.done,
-        steps=max(collector.steps.get(name, 0), 0 if examples is None else examples.steps),
+        steps=steps_of(collector, name),
     )
 
 

@@ -10,7 +10,6 @@ from workcert.run.events import (
     CaseEnded,
     Event,
     ExamplesRun,
-    StepJudged,
     SuiteEnded,
     SuiteStarted,
     Verdict,
@@ -22,22 +21,18 @@ class Collector:
     """A consumer of events; one for each contract that is run.
 
     ``ended`` holds the cases in the order in which they ended, without the steps of those that passed: a long run
-    would not fit in memory. ``examples`` and ``steps`` are by suite.
+    would not fit in memory. ``examples`` and ``seconds`` are by suite.
     """
 
     coverage: Coverage = field(factory=Coverage)
     ended: list[CaseEnded] = field(factory=list)
     suites: list[str] = field(factory=list)
     examples: dict[str, ExamplesRun] = field(factory=dict)
-    steps: dict[str, int] = field(factory=dict)
     seconds: dict[str, float] = field(factory=dict)
 
     def __call__(self, event: Event) -> None:
         self.coverage(event)
         match event:
-            case StepJudged():
-                if event.run.applicable:
-                    self.steps[event.suite] = self.steps.get(event.suite, 0) + 1
             case CaseEnded():
                 self._suite(event.suite)
                 keep = event.verdict in (Verdict.FAILED, Verdict.FLAKY)
@@ -58,3 +53,9 @@ class Collector:
     def failed(self) -> bool:
         """Whether something failed so far, flaky or not."""
         return any(ended.verdict in (Verdict.FAILED, Verdict.FLAKY) for ended in self.ended)
+
+
+def steps_of(collector: Collector, suite: str) -> int:
+    """Steps that a suite made: as it says itself, where it counts examples, else as they were counted."""
+    examples = collector.examples.get(suite)
+    return collector.coverage.steps[suite] if examples is None else examples.steps

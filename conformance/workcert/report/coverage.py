@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Final
 
 from attrs import define, field
 
-from workcert.judge.verdict import StepRun
 from workcert.report.model import CheckCount, CoverageLine, CoverageTables, KeyCount, SideCount
 from workcert.run.events import CaseEnded, Event, StepJudged, Verdict
 from workspec.core.condition import ABOVE, AT, BELOW, Comparison
 from workspec.core.contract import Contract, conditions_of, steps_of
 from workspec.core.rule import Effect, check_keys, walk_steps
+
+TOGETHER: Final = "together"
+"""The note of a step of calls that ran at once."""
+END: Final = "(end)"
+"""What is judged after the last step stands as a step of this name."""
 
 
 @define(eq=False)
@@ -23,7 +28,10 @@ class Coverage:
     """A consumer of events.
 
     ``requirements`` counts steps that were judged right, each id once per step. ``shown`` counts passed cases by what
-    they show; ``shown_in_part`` those of which a step could not be made.
+    they show; ``shown_in_part`` those of which a step could not be made. ``steps``: those counted, by suite.
+
+    Where calls ran at once, who came first differs from run to run, and so may every step after them: these are not
+    counted, so that a seed gives the same counts again. What their case shows is credited all the same.
     """
 
     requirements: Counter[str] = field(factory=Counter)
@@ -33,18 +41,27 @@ class Coverage:
     fired: Counter[str] = field(factory=Counter)
     passed: Counter[str] = field(factory=Counter)
     sides: Counter[tuple[str, str]] = field(factory=Counter)
-    steps: int = 0
+    steps: Counter[str] = field(factory=Counter)
+    _raced: str | None = None
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, StepJudged):
-            self._step(event.run)
-        elif isinstance(event, CaseEnded) and event.verdict is Verdict.PASSED:
-            self._case(event)
+            self._step(event)
+        elif isinstance(event, CaseEnded):
+            self._raced = None
+            if event.verdict is Verdict.PASSED:
+                self._case(event)
 
-    def _step(self, run: StepRun) -> None:
-        if not run.applicable:
+    def _step(self, event: StepJudged) -> None:
+        run = event.run
+        if not run.applicable or event.case == self._raced:
             return
-        self.steps += 1
+        if run.note == TOGETHER:
+            # The examples of a generated suite have no names of their own: there only the step itself is left out.
+            self._raced = event.case if event.case != event.suite else None
+            return
+        if run.call != END:
+            self.steps[event.suite] += 1
         traces = run.traces
         for trace in traces:
             self.fired.update(trace.fired)

@@ -76,7 +76,8 @@ class RequirementResult:
 
 @frozen
 class SuiteCounts:
-    """``steps``: those that were judged right."""
+    """``steps``: those of a suite of cases that were judged right, without what ran at once and came after it; those
+    of a suite of examples that were made."""
 
     name: str
     cases: int = 0

@@ -9,9 +9,11 @@ from workcert.binding import Binding
 from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Together, unrolled
 from workcert.judge.verdict import StepRun
 from workcert.references import Ref
+from workcert.report.coverage import END
 from workcert.report.model import StepRow
-from workcert.report.notation import changes, expected_text, seen_text, sentence, shown, written
+from workcert.report.notation import brief, changes, expected_text, seen_text, sentence, shown, written
 from workcert.report.opaque import Names
+from workcert.run.calling import Answered
 
 FENCE: Final = ("workload_id", "claim_id", "worker_id", "fencing_token")
 BASE: Final[Mapping[str, Any]] = {
@@ -50,8 +52,9 @@ def step_rows(binding: Binding, case: Case | None, runs: Sequence[StepRun], name
     calls = {call.id: call for step in steps.values() for call in _calls(step)}
     rows: list[StepRow] = []
     for number, run in enumerate(runs, start=1):
-        step = held.get(run.id) or steps.get(run.id)
-        rows.extend(_rows(binding, str(number), run, step, calls, names))
+        step = None if run.call == END else held.get(run.id) or steps.get(run.id)
+        mark = str(number) if run.failure is None else f"{number} ✗"
+        rows.extend(_rows(binding, mark, run, step, calls, names))
     return tuple(rows)
 
 
@@ -70,9 +73,10 @@ def _rows(
 ) -> Iterator[StepRow]:
     match step:
         case Together():
-            yield _row(n, run, names, f"at once: {len(step.calls)} calls", "", _time(run))
-            for call in step.calls:
-                yield _inner(n, call, "at once", calls)
+            seen = run.observed.value if isinstance(run.observed, Answered) else []
+            for place, call in enumerate(step.calls):
+                made = brief(seen[place], names) if place < len(seen) else ""
+                yield _inner(n, call, "at once", calls, made)
         case Frozen():
             yield _row(n, run, names, f"{step.frozen.call}, held", arguments(step.frozen, calls), _time(run))
             for call in step.during:
@@ -82,6 +86,8 @@ def _rows(
         case Inject():
             record = step.record if isinstance(step.record, Mapping) else {}
             yield _row(n, run, names, "inject", f"state={written(record.get('state'))}", "")
+        case None if run.call == END:
+            yield StepRow(n, "", "", "after the last step", "", "", "", "")
         case _:
             given = run.arguments if isinstance(run.arguments, Mapping) else {}
             text = ", ".join(f"{name}={shown(value, names, name, 60)}" for name, value in given.items())
@@ -103,9 +109,9 @@ def _row(n: str, run: StepRun, names: Names, operation: str, given: str, time: s
     )
 
 
-def _inner(n: str, call: Call, how: str, calls: Mapping[str, Call]) -> StepRow:
+def _inner(n: str, call: Call, how: str, calls: Mapping[str, Call], seen: str = "") -> StepRow:
     time = "" if call.at_s is None else str(call.at_s)
-    return StepRow(n, time, call.on, f"{how}: {call.call}", arguments(call, calls), "", "", "")
+    return StepRow(n, time, call.on, f"{how}: {call.call}", arguments(call, calls), "", seen, "")
 
 
 def _time(run: StepRun, binding: Binding | None = None) -> str:

@@ -43,7 +43,7 @@ def suite_lines(report: ContractReport) -> list[str]:
         parts += [f"{suite.examples} examples"] if suite.examples else []
         words = ("failed", "flaky", "unknown", "skipped")
         parts += [f"{getattr(suite, word)} {word}" for word in words if getattr(suite, word)]
-        lines.append(f"{suite.name}: {', '.join([*parts, f'{suite.steps} steps judged right'])}")
+        lines.append(f"{suite.name}: {', '.join([*parts, f'{suite.steps} steps'])}")
     return lines
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import frozen
 
-from workcert.report.collector import Collector
+from workcert.report.collector import Collector, steps_of
 
 PACKAGES: Final = ("workcert", "attrs", "hypothesis", "pytest", "sqlite-utils", "tabulate")
 
@@ -42,7 +42,7 @@ class Timings:
 def timings(collectors: Mapping[str, Collector]) -> Timings:
     """The times of a run. ``collectors``: by contract."""
     times = tuple(
-        SuiteTime(contract, suite, round(seconds, 3), collector.steps.get(suite, 0))
+        SuiteTime(contract, suite, round(seconds, 3), steps_of(collector, suite))
         for contract, collector in collectors.items()
         for suite, seconds in collector.seconds.items()
     )
