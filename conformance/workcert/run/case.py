@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import attrs
 from attrs import frozen
@@ -49,11 +50,15 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     return ""
 
 
+NO_METHOD: Final = "the store has no "
+"""How the reason begins when a method is missing; their names follow, with commas between."""
+
+
 def lacking_methods(case: Case, handle: object) -> str:
     """Which methods the case calls and the store does not have; empty when it has all."""
     absent = sorted({call.call for call in calls_of(case)} - {m for m in dir(handle) if not m.startswith("_")})
     absent = [name for name in absent if not hasattr(handle, name)]
-    return f"the store has no {', '.join(absent)}" if absent else ""
+    return f"{NO_METHOD}{', '.join(absent)}" if absent else ""
 
 
 Watch = Callable[[Execution, Plain, StepRun], None]

@@ -17,6 +17,7 @@ from attrs import define, field
 
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
+from workcert.run.calling import CallHung
 
 FRESH_EVERY: Final = 20
 READER: Final = "the judge"
@@ -101,13 +102,28 @@ class StoreUnderTest:
     # Handles -----------------------------------------------------------------------------------------------------
 
     def handle(self, name: str) -> Any:
-        """The handle of this name, opened at its first use."""
+        """The handle of this name, opened at its first use.
+
+        Raises:
+            BackendError: the adapter cannot open one.
+        """
         found = self._handles.get(name)
         if found is None:
             if self._place is None:
                 raise AssertionError("begin() comes first")
-            found = self._handles[name] = self.backend.adapter.open(self._place, self._config)
+            found = self._handles[name] = self._opened(self._place)
         return found
+
+    def _opened(self, place: Place) -> Any:
+        try:
+            return self.backend.adapter.open(place, self._config)
+        except CallHung:
+            raise
+        except Exception as error:
+            raise BackendError(
+                f"{self.backend.name} cannot open a store: {type(error).__name__}: {error}. "
+                "Is its server running, and are its packages installed?"
+            ) from error
 
     def reader(self) -> Any:
         """A handle that only the judge uses, where a second one can be had: reading on the acting handle would

@@ -1,0 +1,82 @@
+"""The ``workcert`` command: what can go wrong around a subcommand, said in sentences.
+
+This module imports with the base dependencies alone, so that a missing extra can be named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Final
+
+NEEDED: Final = ("hypothesis", "jsonschema", "pytest", "tabulate")
+"""What the extra ``certify`` brings."""
+
+COULD_NOT_RUN: Final = 2
+INTERRUPTED: Final = 130
+PIPE_CLOSED: Final = 141
+"""What a shell reports for a program that the end of its reader ended."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; the exit code.
+
+    0 conformant or passed in part, 1 not conformant, incomplete or failed, 2 could not run, 130 interrupted.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        needs = "; these packages are" if len(missing) > 1 else "; this package is"
+        return _complain(
+            f"the commands need {', '.join(missing)}{needs} not installed. Run: pip install 'workcert[certify]'"
+        )
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal of few characters must not end a run.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    return _guarded(list(sys.argv[1:] if argv is None else argv))
+
+
+def _guarded(argv: list[str]) -> int:
+    from workcert.cli.complaint import ReadableError
+
+    try:
+        from workcert.cli import run
+
+        code = run(argv)
+        sys.stdout.flush()
+        return code
+    except ReadableError as error:
+        return _complain(str(error))
+    except KeyboardInterrupt:
+        print("\nworkcert: interrupted; nothing that was not printed or written is decided", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return PIPE_CLOSED
+    except Exception as error:  # the last net: a fault of the kit itself
+        if os.environ.get("WORKCERT_DEBUG") == "1":
+            raise
+        return _complain(
+            f"a fault of workcert itself: {type(error).__name__}: {error}. "
+            "Please report it with the command line and what WORKCERT_DEBUG=1 prints in addition"
+        )
+
+
+def _complain(text: str) -> int:
+    with contextlib.suppress(BrokenPipeError):
+        print(f"workcert: {text}", file=sys.stderr)
+    return COULD_NOT_RUN
+
+
+def _drop_output() -> None:
+    """What is still buffered has no reader; flushing it at exit would print a traceback."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

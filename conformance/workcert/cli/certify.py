@@ -1,0 +1,200 @@
+"""``workcert certify``: the suites over one backend, and what they say of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from workcert.backends.registry import BackendError, LoadedBackend, find
+from workcert.cli.arguments import add_backend, add_contract, count, meant, natural, of_contract, words
+from workcert.cli.complaint import ReadableError, adapter_text, raised_by_adapter
+from workcert.cli.kept import KEPT, keep_cases
+from workcert.cli.output import plural, width
+from workcert.report import (
+    Collector,
+    ContractReport,
+    Progress,
+    ReportError,
+    build,
+    exit_code,
+    failure_text,
+    summary_text,
+    timings,
+    verdict_line,
+    write_reports,
+)
+from workcert.run.case import NO_METHOD
+from workcert.run.engine import SUITES, Effort, Options, run_suites
+from workcert.run.events import Event, Verdict
+
+
+def add(subparsers: Any) -> None:
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "certify",
+        help="certify a store",
+        description="Run the suites on a backend and say what holds. Exit code: 0 conformant, or passed in part; "
+        "1 not conformant, incomplete or failed; 2 could not run. A run narrowed by --suite, --contract or --only "
+        "makes no certificate.",
+    )
+    add_backend(parser)
+    add_contract(parser)
+    parser.add_argument(
+        "--suite", metavar="S", action="append", help=f"only this suite ({', '.join(SUITES)}); may be repeated"
+    )
+    parser.add_argument(
+        "--effort", choices=[effort.value for effort in Effort], default=Effort.CI.value, help="default: ci"
+    )
+    parser.add_argument("--examples", metavar="N", type=count, help="how many, instead of the effort's count")
+    parser.add_argument(
+        "--only",
+        metavar="ID",
+        action="append",
+        help="only these requirements: ids, families (WRK-CLM) or their names (claim), with commas between",
+    )
+    parser.add_argument("--seed", metavar="N", type=natural, default=0, help="default: 0")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write the report and all failing cases there")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    served = find(args.backend)
+    backends = of_contract(served, args.backend, args.contract)
+    options = Options(
+        suites=_suites(args.suite),
+        effort=Effort(args.effort),
+        examples=args.examples,
+        only=tuple(word for text in args.only or () for word in words(text)),
+        seed=args.seed,
+        one_of_several=len(backends) < len(served),
+    )
+    backends = tuple(backend for backend in backends if _concerned(backend, options.only, backends))
+    if args.out is not None:
+        _check_writable(args.out)
+    collectors: dict[str, Collector] = {}
+    reports = [_certified(backend, options, collectors) for backend in backends]
+    if args.out is not None:
+        try:
+            write_reports(reports, timings(collectors), args.out)
+        except ReportError as error:
+            raise ReadableError(str(error)) from error
+    kept = args.out or KEPT
+    if args.out is None:
+        trouble = keep_cases(failure for report in reports for failure in report.failures)
+        if trouble:
+            print(f"{trouble}. Name a directory with --out", file=sys.stderr)
+    for backend, report in zip(backends, reports, strict=True):
+        _print(report, backend, collectors[report.contract], args.backend, kept)
+    if args.out is not None:
+        print(f"The report is in {args.out}")
+    for report in reports:
+        print(verdict_line(report))
+    return exit_code(*reports)
+
+
+# What is asked for -----------------------------------------------------------------------------------------------
+
+
+def _suites(given: list[str] | None) -> tuple[str, ...]:
+    asked = [word for text in given or () for word in words(text)]
+    for name in asked:
+        if name not in SUITES:
+            raise ReadableError(f"there is no suite {name!r}.{meant(name, SUITES)} There are: {', '.join(SUITES)}")
+    return tuple(suite for suite in SUITES if not asked or suite in asked)
+
+
+def _concerned(backend: LoadedBackend, only: tuple[str, ...], backends: tuple[LoadedBackend, ...]) -> bool:
+    """Whether a contract has something of what is asked for.
+
+    Raises:
+        ReadableError: a pattern that selects nothing in any of them.
+    """
+    refused: str = ""
+    for pattern in only:
+        if not any(_matches(each, pattern) for each in backends):
+            try:
+                backend.binding.contract.catalogue.matching([pattern])
+            except KeyError as error:
+                refused = str(error.args[0])
+            raise ReadableError(f"{refused}. See 'workcert list requirements'")
+    return not only or any(_matches(backend, pattern) for pattern in only)
+
+
+def _matches(backend: LoadedBackend, pattern: str) -> bool:
+    try:
+        return bool(backend.binding.contract.catalogue.matching([pattern]))
+    except KeyError:
+        return False
+
+
+def _check_writable(out: Path) -> None:
+    """Before a long run, not after it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ReadableError(
+            f"no report can be written to {out}: {error.strerror or error}. Name a directory of your own with --out"
+        ) from error
+
+
+# The run ---------------------------------------------------------------------------------------------------------
+
+
+def _certified(backend: LoadedBackend, options: Options, collectors: dict[str, Collector]) -> ContractReport:
+    collector = collectors[backend.binding.name] = Collector()
+    error = ""
+    with Progress() as progress:
+
+        def emit(event: Event) -> None:
+            collector(event)
+            progress(event)
+
+        try:
+            run_suites(backend, options, emit)
+        except BackendError as fault:
+            error = str(fault)
+        except Exception as fault:
+            place = raised_by_adapter(fault)
+            if place is None:
+                raise
+            error = adapter_text(backend.name, fault, place)
+    return build(backend, options, collector, error)
+
+
+# What is printed -------------------------------------------------------------------------------------------------
+
+
+def _print(report: ContractReport, backend: LoadedBackend, collector: Collector, spec: str, kept: Path) -> None:
+    """The summary but for its last line, which stands at the end of everything; what was left out; the failures."""
+    print(summary_text(report).removesuffix(verdict_line(report)).rstrip("\n"))
+    print()
+    for line in _left_out(backend, collector):
+        print(line)
+    for failure in report.failures:
+        print(failure_text(failure, spec, directory=kept, width=width()))
+        print()
+
+
+def _left_out(backend: LoadedBackend, collector: Collector) -> list[str]:
+    """Why cases were skipped: missing methods in one line, every other reason in one of its own."""
+    skipped = Counter(e.reason for e in collector.ended if e.verdict in (Verdict.SKIPPED, Verdict.UNKNOWN))
+    missing = {reason: times for reason, times in skipped.items() if reason.startswith(NO_METHOD)}
+    lines = []
+    if missing:
+        named = {name for reason in missing for name in reason.removeprefix(NO_METHOD).split(", ")}
+        methods = ", ".join(name for name in backend.binding.calls.calls if name in named)
+        lines.append(
+            f"Not claimed, for the store has no such method: {methods} "
+            f"({plural(sum(missing.values()), 'case')} skipped)"
+        )
+    lines += [
+        f"Skipped: {reason} ({plural(times, 'case')})"
+        for reason, times in skipped.most_common()
+        if reason not in missing
+    ]
+    return [*lines, ""] if lines else []

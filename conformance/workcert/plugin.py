@@ -1,0 +1,149 @@
+"""The pytest plugin: the options of the suites, and what a suite module asks of a session.
+
+Every pytest run in an environment that has the kit loads this module, so it imports nothing of the kit by itself,
+and all that it adds is named ``workcert``. The suites are collected by ``pytest --pyargs workcert.suites``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from workcert.backends.registry import LoadedBackend
+    from workcert.cases.model import Case
+    from workcert.run.engine import Options
+
+SUITES: Final = ("scenarios", "stateful")
+EFFORTS: Final = ("quick", "ci", "deep")
+"""Written out for the help text; a test holds both equal to the engine's."""
+
+OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "backend": {
+        "default": "sqlite",
+        "metavar": "BACKEND",
+        "help": "the store under test: a name, module:ATTRIBUTE or adapter.py:ATTRIBUTE (default: sqlite)",
+    },
+    "contract": {"default": None, "metavar": "NAME", "help": "only this contract of the backend"},
+    "suite": {
+        "default": None,
+        "action": "append",
+        "choices": SUITES,
+        "help": "only this suite; may be given more than once",
+    },
+    "effort": {
+        "default": "ci",
+        "choices": EFFORTS,
+        "help": "how much the generating suites try (default: ci)",
+    },
+    "examples": {"default": None, "metavar": "N", "help": "how many examples, instead of the effort's count"},
+    "seed": {"default": 0, "metavar": "N", "help": "the seed of the generating suites (default: 0)"},
+    "only": {
+        "default": None,
+        "action": "append",
+        "metavar": "ID",
+        "help": "only these requirements: ids, families (WRK-CLM) or their names (claim), with commas between",
+    },
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--workcert-backend`` and its like. Short names would take options that a project may have of its own."""
+    add_options(parser.getgroup("workcert", "certification of durable work stores"), "--workcert-")
+
+
+def add_options(group: Any, prefix: str, *, alias: bool = False) -> None:
+    """Add all options under names with this prefix. An alias leaves the default to the long name."""
+    types: dict[str, Callable[[str], int]] = {"examples": _from(1), "seed": _from(0)}
+    for name, described in OPTIONS.items():
+        more: dict[str, Any] = {"type": types[name]} if name in types else {}
+        if alias:
+            more |= {"default": argparse.SUPPRESS, "help": f"short for --workcert-{name}"}
+        group.addoption(f"{prefix}{name}", dest=f"workcert_{name}", **{**described, **more})
+
+
+def _from(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no integer from {least} up")
+        return int(text)
+
+    return number
+
+
+# What the suites ask ---------------------------------------------------------------------------------------------
+
+
+def backends_of(config: pytest.Config) -> tuple[LoadedBackend, ...]:
+    """The backend of this session, once for each contract; found once in a process.
+
+    Raises:
+        pytest.Collector.CollectError: it cannot be used; the text says why.
+    """
+    found = config.stash.get(_BACKENDS, None)
+    if found is None:
+        found = config.stash[_BACKENDS] = _found(config)
+    return found
+
+
+def options_of(config: pytest.Config) -> Options:
+    """The engine's options out of those of pytest."""
+    from workcert.run.engine import Effort, Options
+
+    only = [word.strip() for text in config.getoption("workcert_only") or () for word in text.split(",")]
+    return Options(
+        suites=tuple(config.getoption("workcert_suite") or SUITES),
+        effort=Effort(config.getoption("workcert_effort")),
+        examples=config.getoption("workcert_examples"),
+        only=tuple(word for word in only if word),
+        seed=config.getoption("workcert_seed"),
+    )
+
+
+def selected(cases: Sequence[Case], only: Sequence[str], backend: LoadedBackend) -> Sequence[Case]:
+    """The engine's selection.
+
+    Raises:
+        pytest.Collector.CollectError: a pattern that selects nothing.
+    """
+    from workcert.run.engine import select
+
+    try:
+        return select(cases, only, backend)
+    except KeyError as error:
+        raise pytest.Collector.CollectError(f"workcert: {error.args[0]}") from None
+
+
+def wanted(config: pytest.Config, suite: str) -> bool:
+    """Whether a suite is to run at all."""
+    chosen = config.getoption("workcert_suite")
+    return not chosen or suite in chosen
+
+
+_BACKENDS: Final = pytest.StashKey["tuple[LoadedBackend, ...]"]()
+
+
+def _found(config: pytest.Config) -> tuple[LoadedBackend, ...]:
+    from workcert.backends.registry import find
+    from workcert.cli.arguments import of_contract
+    from workcert.cli.complaint import ReadableError, readable
+
+    spec = config.getoption("workcert_backend")
+    try:
+        with readable():
+            return of_contract(find(_of_worker(spec)), spec, config.getoption("workcert_contract"))
+    except ReadableError as error:
+        raise pytest.Collector.CollectError(f"workcert: {error}") from None
+
+
+def _of_worker(spec: str) -> str:
+    """A place that a user names has to hold the stores of every process of a parallel run."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker is None or "://" not in spec:
+        return spec
+    target, _, place = spec.partition("://")
+    return f"{target}://{place}/{os.path.basename(os.path.normpath(place))}-{worker}"

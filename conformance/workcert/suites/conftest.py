@@ -1,0 +1,70 @@
+"""What the suites share: the store of this process, and a verdict as an outcome of pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from workcert.backends.registry import LoadedBackend
+from workcert.cli.complaint import ReadableError, readable
+from workcert.cli.kept import KEPT, keep_cases
+from workcert.plugin import wanted
+from workcert.report import failure_text
+from workcert.report.failures import failures_of
+from workcert.run.events import CaseEnded, Verdict
+from workcert.run.store import StoreUnderTest
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A suite that is not wanted is not collected, so that nothing is reported as skipped without a reason."""
+    suite = collection_path.stem.removeprefix("test_")
+    return True if collection_path.name.startswith("test_") and not wanted(config, suite) else None
+
+
+@pytest.fixture(scope="session")
+def workcert_store(request: pytest.FixtureRequest) -> Iterator[StoreUnderTest]:
+    """A store of this process; parametrised with the backend of one contract."""
+    backend: LoadedBackend = request.param
+    with StoreUnderTest.of(backend) as store:
+        yield store
+
+
+@pytest.fixture
+def workcert_verdict(
+    workcert_store: StoreUnderTest, pytestconfig: pytest.Config
+) -> Callable[[Sequence[CaseEnded]], None]:
+    """Ends the test as cases ended: failed, skipped with the reason, or passed."""
+    spec = pytestconfig.getoption("workcert_backend")
+
+    def end(ended: Sequence[CaseEnded]) -> None:
+        failures = failures_of(workcert_store.backend.binding, ended)
+        if failures:
+            keep_cases(failures)
+            texts = [failure_text(failure, spec, directory=KEPT) for failure in failures]
+            pytest.fail("\n\n".join(texts), pytrace=False)
+        for case in ended:
+            if case.verdict is Verdict.UNKNOWN:
+                # No verdict on a requirement, and no success of the run either.
+                pytest.fail(f"unknown: {case.reason}. A timeout is no verdict", pytrace=False)
+            if case.verdict is Verdict.SKIPPED:
+                pytest.skip(case.reason)
+
+    return end
+
+
+@pytest.fixture
+def workcert_guard(workcert_store: StoreUnderTest) -> Callable[[], AbstractContextManager[None]]:
+    """Fails the test in a sentence when the backend cannot be used."""
+
+    @contextmanager
+    def guarded() -> Iterator[None]:
+        try:
+            with readable(workcert_store.backend.name):
+                yield
+        except ReadableError as error:
+            pytest.fail(f"could not run: {error}", pytrace=False)
+
+    return guarded
