@@ -19,43 +19,43 @@ Made = tuple[Call, int]
 
 def judge_together(
     judge: Judge, calls: Sequence[Made], observed: Sequence[Observed], read: Read
-) -> tuple[Failure | None, tuple[Trace, ...]]:
-    """None and the evidence of the order that fits, or the failure of the order that came furthest."""
+) -> Failure | None:
+    """None if some order fits, else the failure of the order that came furthest."""
     contract = judge.binding.contract
     for seen in observed:
         if isinstance(seen, Crashed | Unavailable):
             ids = contract.conflict_requirements
-            return Failure(ids, Kind.CRASH, f"a call at once with others: {seen.text}"), ()
+            return Failure(ids, Kind.CRASH, f"a call at once with others: {seen.text}")
     losers = {i for i, seen in enumerate(observed) if isinstance(seen, Refusal) and seen.code == contract.conflict_code}
     winners = [index for index in range(len(calls)) if index not in losers]
     if losers and not winners:
         text = f"every call was refused with {contract.conflict_code}; nobody can have won"
-        return Failure(contract.conflict_requirements, Kind.ORDER, text), ()
+        return Failure(contract.conflict_requirements, Kind.ORDER, text)
     state, versions = judge.state, dict(judge.versions)
     best: tuple[int, Failure] | None = None
     for order in permutations(winners):
         judge.state, judge.versions = state, dict(versions)
-        reached, failure, traces = _try(judge, order, calls, observed, read)
+        reached, failure = _try(judge, order, calls, observed, read)
         if failure is None:
-            return None, (*traces, *([Trace(requirements=list(contract.conflict_requirements))] if losers else []))
+            return None
         if best is None or reached > best[0]:
             best = (reached, failure)
     assert best is not None
     cause = best[1]
     text = f"no serial order of the calls explains what was seen; the best fails with: {cause.text}"
-    return Failure(cause.requirements, Kind.ORDER, text, cause.differences), ()
+    return Failure(cause.requirements, Kind.ORDER, text, cause.differences)
 
 
 def _try(
     judge: Judge, order: Sequence[int], calls: Sequence[Made], observed: Sequence[Observed], read: Read
-) -> tuple[int, Failure | None, list[Trace]]:
+) -> tuple[int, Failure | None]:
     """Apply the calls in this order; answers are compared at each, records when all have run."""
     traces: list[Trace] = []
     for reached, index in enumerate(order):
         call, now_s = calls[index]
         committed, failure = judge.answer_only(call, now_s, observed[index], read)
         if failure is not None:
-            return reached, failure, traces
+            return reached, failure
         traces.append(committed.decision.trace)
     ids = tuple(i for trace in traces for i in trace.requirements)
     failure = judge.everything(read, ids or judge.binding.contract.comparisons["others"], Kind.RECORD, "at the end")
@@ -64,4 +64,4 @@ def _try(
             row = read(key)
             if row is not None:
                 judge.versions[key] = row.version
-    return len(order), failure, traces
+    return len(order), failure

@@ -353,7 +353,9 @@ class Execution:
         self._rows.clear()
         for call, seen in zip(step.calls, observed, strict=True):
             self._put(call, seen)
-        failure, traces = judge_together(self.judge, calls, observed, self.read)
+        # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
+        # written in the header of its case.
+        failure = judge_together(self.judge, calls, observed, self.read)
         if failure is None and self.literal and step.expect_one_of is not None:
             failure = self._check_combinations(step, observed)
         self._history.append(self.judge.state)
@@ -361,7 +363,7 @@ class Execution:
         names = " | ".join(call.call for call in step.calls)
         shown = Answered([_brief(seen) for seen in observed])
         return StepRun(
-            step.id, "", step.calls[0].at_s, names, arguments, shown, None, (), failure, traces, note="together"
+            step.id, "", step.calls[0].at_s, names, arguments, shown, None, (), failure, note="together"
         )
 
     def _at_once(self, steps: Sequence[Call], calls: Sequence[ModelCall]) -> list[Observed]:
