@@ -203,6 +203,11 @@ class WorkloadMachine(RuleBasedStateMachine):
         """There is something to work on from the start."""
         self.admit_request(HANDLES[0], {**request, "created_at": 10, "not_before": 11 if wait else None})
 
+    @precondition(lambda self: self.over)
+    @rule()
+    def nothing_more(self) -> None:
+        """The example met what is known to fail. Hypothesis needs some rule for the steps that are left."""
+
     # Rules: one for each operation ---------------------------------------------------------------------------------
 
     @precondition(lambda self: self.can("admit") and len(self.admitted) < MOST_WORK)
