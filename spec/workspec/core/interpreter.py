@@ -5,7 +5,7 @@ Between the two halves another call may commit; `commit` sees it because records
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -29,6 +29,7 @@ from workspec.core.rule import (
     Step,
     When,
     check_keys,
+    checks_of,
 )
 from workspec.core.scope import Call, Scope, Trace
 
@@ -86,6 +87,12 @@ class Decision:
     rule_requirements: tuple[str, ...] = ()
 
     @property
+    def unordered(self) -> bool:
+        """The place of the check that decided is not asserted."""
+        checks = zip(keys_of_checks(self.operation), checks_of(self.operation), strict=True)
+        return any(key == self.rule and getattr(check, "unordered", False) for key, check in checks)
+
+    @property
     def trace(self) -> Trace:
         return self.scope.trace
 
@@ -107,12 +114,22 @@ class RuleError(Exception):
 keys_of_checks = cache(check_keys)
 
 
-def decide(contract: Contract, state: State, call: Call, now_s: int, choose: Chooser = reference) -> Decision:
-    """The first half: every check asked, every effect applied to a private copy, nothing committed."""
+def decide(
+    contract: Contract,
+    state: State,
+    call: Call,
+    now_s: int,
+    choose: Chooser = reference,
+    without: Container[str] = (),
+) -> Decision:
+    """The first half: every check asked, every effect applied to a private copy, nothing committed.
+
+    ``without``: keys of checks that are not asked, as if they stood elsewhere (see `Refuse.unordered`).
+    """
     operation = contract.operation(call.name)
     scope = Scope(now_s, call.arguments, state, None, None, None, choose, Trace())
     if isinstance(operation, Operation):
-        return _decide_operation(contract, operation, scope)
+        return _decide_operation(contract, operation, scope, without)
     if isinstance(operation, Batch):
         return _decide_batch(contract, operation, scope)
     return _decide_draw(contract, operation, scope)
@@ -157,7 +174,7 @@ def apply(contract: Contract, state: State, call: Call, now_s: int, choose: Choo
 # The three kinds of operation ------------------------------------------------------------------------------------
 
 
-def _decide_operation(contract: Contract, operation: Operation, scope: Scope) -> Decision:
+def _decide_operation(contract: Contract, operation: Operation, scope: Scope, without: Container[str]) -> Decision:
     scope.key = operation.locate(scope)
     record = scope.state.get(scope.key)
     if record is not None:
@@ -165,7 +182,7 @@ def _decide_operation(contract: Contract, operation: Operation, scope: Scope) ->
     draft = _Draft(contract, scope)
     keys = keys_of_checks(operation)
     for position, check in enumerate(operation.checks):
-        if not _holds(check, keys[position], scope):
+        if keys[position] in without or not _holds(check, keys[position], scope):
             continue
         order = (*operation.order, *check.order)
         if order and _others_compete(operation.checks[position + 1 :], scope):

@@ -204,7 +204,8 @@ class DecisionTable:
 class Refuse:
     """The call is refused with ``code``. ``committing`` steps are committed all the same.
 
-    ``order``: ids on the place of this check; they count when a later check would have answered too.
+    ``order``: ids on the place of this check; they count when a later check would have answered too. ``unordered``:
+    its place is not asserted: where a later check would refuse too, either answer is right.
     """
 
     requirements: tuple[str, ...]
@@ -213,6 +214,7 @@ class Refuse:
     committing: tuple[Step, ...] = ()
     details: Callable[[Scope], Mapping[str, Any]] | None = None
     order: tuple[str, ...] = ()
+    unordered: bool = False
 
 
 @frozen(eq=False)

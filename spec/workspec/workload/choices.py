@@ -6,7 +6,7 @@ kit away from what depends on it. Free choices are observed call by call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from workspec.core.choice import UNSEEN, Choice, ChoiceKind, Observer, Seen
@@ -74,8 +74,9 @@ def _of_record(name: str) -> Observer:
     return lambda seen, _scope: _shown(seen.record, name)
 
 
-def _unused(value: Any, scope: Scope) -> bool:
-    return isinstance(value, str) and value != "" and value not in scope.facts.used_ids
+def _unused(kind: str) -> Callable[[Any, Scope], bool]:
+    """A text that is no earlier id of this kind; attempts and claims may be named alike."""
+    return lambda value, scope: isinstance(value, str) and value != "" and (kind, value) not in scope.facts.used_ids
 
 
 def _code(seen: Seen, _scope: Scope) -> Any:
@@ -249,7 +250,7 @@ ATTEMPT_ID: Final = Choice(
     "The id of a new attempt.",
     ("WRK-CLM-09",),
     default=lambda scope: f"{scope.key}/attempt-{scope.facts.last_token + 1}",
-    legal=_unused,
+    legal=_unused("attempt"),
     legal_text="a text that this workload has not used",
     observe=_last_attempt("attempt_id"),
 )
@@ -259,7 +260,7 @@ CLAIM_ID: Final = Choice(
     "The id of a new claim.",
     ("WRK-CLM-10",),
     default=lambda scope: f"{scope.key}/claim-{scope.facts.last_token + 1}",
-    legal=_unused,
+    legal=_unused("claim"),
     legal_text="a text that this workload has not used",
     observe=_of_answer("claim_id"),
 )

@@ -76,7 +76,7 @@ def open_claim(scope: Scope) -> Changes:
             attempt_id, claim_id, worker_id, token, choose(choices.CLAIM_STATUS, scope), None, None, None
         ),
         "last_token": token,
-        "used_ids": scope.facts.used_ids | {claim_id, attempt_id},
+        "used_ids": scope.facts.used_ids | {("claim", claim_id), ("attempt", attempt_id)},
         "next_attempt_at": choose(choices.NEXT_ATTEMPT_AT, scope),
     }
 

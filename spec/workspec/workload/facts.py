@@ -62,7 +62,7 @@ class Report:
 @frozen(slots=False)
 class Facts:
     """``attempt`` is the open attempt, held exactly while a claim is; ended ones are in the log. ``ready_at`` is the
-    instant of the latest event to READY. ``used_ids`` are the attempt and claim ids given out so far."""
+    instant of the latest event to READY. ``used_ids`` are the ids given out so far, with their kind."""
 
     workload_id: str
     contract_version: int
@@ -78,7 +78,7 @@ class Facts:
     claim: Claim | None
     attempt: Attempt | None
     last_token: int
-    used_ids: frozenset[str]
+    used_ids: frozenset[tuple[str, str]]
     reports: tuple[Report, ...]
     result: Result | None
     event_count: int
@@ -184,7 +184,9 @@ def absorb(workload: Workload, version: int | None) -> Record:
         claim=workload.current_claim,
         attempt=open_attempt,
         last_token=max((attempt.fencing_token for attempt in workload.attempts), default=0),
-        used_ids=frozenset(i for a in workload.attempts for i in (a.attempt_id, a.claim_id)),
+        used_ids=frozenset(
+            used for a in workload.attempts for used in (("attempt", a.attempt_id), ("claim", a.claim_id))
+        ),
         reports=_reports(workload),
         result=workload.result,
         event_count=len(history),

@@ -57,8 +57,10 @@ def _only_last_is_open(workload: Workload) -> bool:
 
 def _tokens_increase(workload: Workload) -> bool:
     attempts = workload.attempts
-    ids = [i for attempt in attempts for i in (attempt.attempt_id, attempt.claim_id)]
-    return len(set(ids)) == len(ids) and all(a.fencing_token < b.fencing_token for a, b in pairwise(attempts))
+    unique = all(
+        len({getattr(attempt, name) for attempt in attempts}) == len(attempts) for name in ("attempt_id", "claim_id")
+    )
+    return unique and all(a.fencing_token < b.fencing_token for a, b in pairwise(attempts))
 
 
 def _operator_retries(workload: Workload) -> int:

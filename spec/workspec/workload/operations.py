@@ -87,7 +87,7 @@ BURY: Final = Procedure(
 
 # Shared checks ---------------------------------------------------------------------------------------------------
 
-UNSOUND: Final = Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.unsound_argument)
+UNSOUND: Final = Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.unsound_argument, unordered=True)
 UNKNOWN: Final = Refuse(ids("WRK-GEN-07"), ErrorCode.NOT_FOUND, when=terms.unknown)
 
 
@@ -184,7 +184,7 @@ ADMIT: Final = Operation(
     order=ids("WRK-ADM-02"),
     checks=(
         _secret(terms.secret_in_input, "WRK-ADM-03"),
-        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.unsound_request),
+        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.unsound_request, unordered=True),
         Refuse(ids("WRK-ADM-04"), ErrorCode.INVALID, when=terms.blank_key),
         Refuse(ids("WRK-ADM-05"), ErrorCode.INVALID, when=terms.zero_timeout),
         Refuse(ids("WRK-ADM-06"), ErrorCode.UNAUTHORIZED, when=terms.grant_differs),
@@ -223,7 +223,7 @@ CLAIM: Final = Operation(
     order=ids("WRK-CLM-01"),
     checks=(
         UNSOUND,
-        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.lease_ms < 1),
+        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.lease_ms < 1, unordered=True),
         UNKNOWN,
         _passed("WRK-CLM-02"),
         Refuse(
@@ -234,9 +234,9 @@ CLAIM: Final = Operation(
             order=ids("WRK-CLM-04"),
         ),
         Refuse(ids("WRK-CLM-05"), ErrorCode.NOT_READY, when=~state_is(READY)),
-        Refuse(ids("WRK-CLM-06"), ErrorCode.NOT_READY, when=NOW < terms.next_attempt_at),
-        Refuse(ids("WRK-CLM-07"), ErrorCode.CAPABILITY_MISSING, when=terms.lacks_capability),
-        Refuse(ids("WRK-CLM-08"), ErrorCode.DEPENDENCY_PENDING, when=terms.dependency_pending),
+        Refuse(ids("WRK-CLM-06"), ErrorCode.NOT_READY, when=NOW < terms.next_attempt_at, unordered=True),
+        Refuse(ids("WRK-CLM-07"), ErrorCode.CAPABILITY_MISSING, when=terms.lacks_capability, unordered=True),
+        Refuse(ids("WRK-CLM-08"), ErrorCode.DEPENDENCY_PENDING, when=terms.dependency_pending, unordered=True),
     ),
     steps=(
         effects.spend_attempt,
@@ -266,7 +266,7 @@ HEARTBEAT: Final = Operation(
     order=ids("WRK-HBT-01"),
     checks=(
         UNSOUND,
-        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.extension_ms < 1),
+        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.extension_ms < 1, unordered=True),
         UNKNOWN,
         _passed(""),
         *FENCE,
@@ -284,8 +284,8 @@ EXECUTION_CONTEXT: Final = Operation(
         UNKNOWN,
         _passed(""),
         *FENCE,
-        Refuse(ids("WRK-CTX-05 WRK-PRT-03"), ErrorCode.INVALID, when=terms.empty_reference),
-        Refuse(ids("WRK-CTX-05 WRK-PRT-03"), ErrorCode.SECRET_MATERIAL, when=terms.secret_reference),
+        Refuse(ids("WRK-CTX-05 WRK-PRT-03"), ErrorCode.INVALID, when=terms.empty_reference, unordered=True),
+        Refuse(ids("WRK-CTX-05 WRK-PRT-03"), ErrorCode.SECRET_MATERIAL, when=terms.secret_reference, unordered=True),
     ),
     steps=(),
     answer=_context,
@@ -322,8 +322,8 @@ COMPLETE: Final = Operation(
     checks=(
         _secret(terms.secret_in("output")),
         UNSOUND,
-        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.blank_result_id),
-        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.schema_version < 1),
+        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.blank_result_id, unordered=True),
+        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.schema_version < 1, unordered=True),
         Reply(
             ids("WRK-CMP-02"),
             when=terms.result_here & terms.same_completion,
