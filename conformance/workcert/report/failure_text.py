@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from workcert.judge.verdict import Kind
 from workcert.report.model import FailureReport, StepRow
-from workcert.report.steps import BASE_NOTE
+from workcert.report.steps import PLAIN_NOTE
 
 KINDS: Final = {
     Kind.ANSWER: "the call answered otherwise than it must",
@@ -48,14 +48,14 @@ def failure_text(
         f"{failure.requirement}  {failure.case}{flaky_mark(failure)}",
         _wrapped(failure.requirement_text, width, "  "),
         "",
-        _wrapped(f"{kind_text(failure.kind)}: {failure.text}", width),
+        _wrapped(f"{kind_text(failure.kind).capitalize()}: {failure.text}", width),
     ]
     if failure.also:
         parts.append(_wrapped(f"Also took part: {', '.join(failure.also)}", width))
     if failure.steps:
         parts += ["", step_table(failure.steps, width)]
-        if uses_base(failure.steps):
-            parts += ["", _wrapped(BASE_NOTE, width)]
+        if uses_plain(failure.steps):
+            parts += ["", _wrapped(PLAIN_NOTE, width)]
     if failure.differences:
         parts += ["", difference_table(failure, width)]
     parts += ["", *_ending(failure, backend, directory)]
@@ -115,12 +115,14 @@ def difference_table(failure: FailureReport, width: int = DEFAULT_WIDTH) -> str:
     return _table(("member", "expected", "seen"), cells, range(3), width)
 
 
-def uses_base(rows: Iterable[StepRow]) -> bool:
-    return any("=base" in row.arguments for row in rows)
+def uses_plain(rows: Iterable[StepRow]) -> bool:
+    return any("=plain(" in row.arguments for row in rows)
 
 
 def _table(headers: Sequence[str], cells: Sequence[Sequence[str]], free: range, width: int) -> str:
-    natural = [max(len(row[column]) for row in (headers, *cells)) for column in range(len(headers))]
+    # tabulate leaves two characters beside a header, whatever stands below it.
+    heads = [f"{header}  " for header in headers]
+    natural = [max(len(row[column]) for row in (heads, *cells)) for column in range(len(headers))]
     gaps = 2 * (len(headers) - 1)
     room = width - gaps - sum(natural[column] for column in range(len(headers)) if column not in free)
     widths = dict(zip(free, _shared([natural[column] for column in free], room), strict=True))

@@ -71,14 +71,21 @@ def changes(changed: tuple[Difference, ...], names: Names, most: int = 4) -> str
     parts = []
     for difference in changed[:most]:
         moved = shown_difference(difference, names)
-        if moved.expected == ABSENT:
-            # What was appended says little beside what moved with it, and much of it.
-            parts.append(f"{moved.path} added")
-        else:
-            parts.append(f"{moved.path}: {cut(moved.expected, BRIEF)} → {cut(moved.seen, BRIEF)}")
+        parts.append(f"{moved.path}{_movement(moved)}")
     if len(changed) > most:
         parts.append(f"and {len(changed) - most} more")
     return "; ".join(parts)
+
+
+def _movement(moved: ShownDifference) -> str:
+    """How a member moved. What an object holds says little beside its members, and much of it."""
+    if moved.expected == ABSENT:
+        return " added"
+    if moved.expected == "null" and moved.seen.startswith("{"):
+        return " set"
+    if moved.seen == "null" and moved.expected.startswith("{"):
+        return " cleared"
+    return f": {cut(moved.expected, BRIEF)} → {cut(moved.seen, BRIEF)}"
 
 
 # Outcomes --------------------------------------------------------------------------------------------------------

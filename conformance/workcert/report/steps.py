@@ -41,8 +41,12 @@ BASE: Final[Mapping[str, Any]] = {
         "signature": "signed",
     },
 }
-"""The request from which the cases of this kit start. Others are printed as what they have beside it."""
-BASE_NOTE: Final = "base: an ordinary request, as most cases of the kit admit it; the case file has every member."
+"""The request from which the cases of this kit start; a member with the same value says nothing."""
+LARGE: Final = 6
+"""An object of more members is printed as what is particular in it."""
+PLAIN_NOTE: Final = (
+    "plain(...) leaves out the members that hold an ordinary value or the least one; the case file has them all."
+)
 
 
 def step_rows(binding: Binding, case: Case | None, runs: Sequence[StepRun], names: Names) -> tuple[StepRow, ...]:
@@ -128,7 +132,8 @@ def _time(run: StepRun, binding: Binding | None = None) -> str:
 
 
 def arguments(call: Call, calls: Mapping[str, Call]) -> str:
-    """The arguments of a call as the case has them, with a whole fence and a base request in one word."""
+    """The arguments of a call as the case has them, with a whole fence in one word and of a request what is
+    particular."""
     args = dict(call.args)
     parts: list[str] = []
     claim = _fence_of(args, calls)
@@ -136,8 +141,8 @@ def arguments(call: Call, calls: Mapping[str, Call]) -> str:
         parts.append(f"fence of {claim}")
         args = {name: value for name, value in args.items() if name not in FENCE}
     for name, value in args.items():
-        large = isinstance(value, Mapping) and BASE.keys() <= {*value, "retry_policy", "created_at"}
-        parts.append(f"{name}={_beside_base(value)}" if large else f"{name}={written(value)}")
+        large = isinstance(value, Mapping) and len(value) > LARGE
+        parts.append(f"{name}={_particular(call, name, value, calls) if large else written(value)}")
     return ", ".join(parts)
 
 
@@ -158,19 +163,39 @@ def _fence_of(args: Mapping[str, Any], calls: Mapping[str, Call]) -> str | None:
     return claim.id if all(args[name] in expected[name] for name in FENCE) else None
 
 
-def _beside_base(request: Mapping[str, Any]) -> str:
-    found = list(_differing("", BASE, request))
-    return f"base({', '.join(found)})" if found else "base"
+def _particular(call: Call, name: str, value: Mapping[str, Any], calls: Mapping[str, Call]) -> str:
+    """A large object beside the first of its kind in the case, and that one beside an ordinary one."""
+    first = next(each for each in calls.values() if each.call == call.call)
+    before = first.args.get(name)
+    if first.id == call.id or not isinstance(before, Mapping):
+        return f"plain({', '.join(_beside_base('', BASE, value))})"
+    found = ", ".join(_differing("", before, value))
+    return f"as {first.id}({found})" if found else f"as {first.id}"
 
 
-def _differing(path: str, base: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:
-    for name in dict.fromkeys((*base, *value)):
+def _beside_base(path: str, base: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:
+    for name, found in value.items():
         inner = f"{path}.{name}" if path else name
-        usual, found = base.get(name), value.get(name)
-        if usual == found and type(usual) is type(found):
+        usual = base.get(name)
+        if isinstance(found, Mapping):
+            yield from _beside_base(inner, usual if isinstance(usual, Mapping) else {}, found)
+        elif found != usual and not _least(found):
+            yield f"{inner}={written(found)}"
+
+
+def _least(value: Any) -> bool:
+    """What the shrinker leaves where nothing hangs on the value."""
+    return value is None or value in (0, [], {}, ()) or (isinstance(value, str) and len(value) <= 1)
+
+
+def _differing(path: str, before: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:
+    for name in dict.fromkeys((*before, *value)):
+        inner = f"{path}.{name}" if path else name
+        earlier, found = before.get(name), value.get(name)
+        if earlier == found and type(earlier) is type(found):
             continue
-        if isinstance(usual, Mapping) and isinstance(found, Mapping):
-            yield from _differing(inner, usual, found)
+        if isinstance(earlier, Mapping) and isinstance(found, Mapping):
+            yield from _differing(inner, earlier, found)
         elif name not in value:
             yield f"no {inner}"
         else:
