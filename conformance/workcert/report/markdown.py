@@ -163,7 +163,7 @@ def _not_shown(report: ContractReport) -> Iterator[str]:
 def _by_reason(results: Sequence[RequirementResult]) -> str:
     reasons: dict[str, list[str]] = {}
     for result in results:
-        reasons.setdefault(result.reason, []).append(result.id)
+        reasons.setdefault(result.reason.removesuffix("."), []).append(result.id)
     return "\n".join(f"- {_text(reason)}: {', '.join(ids)}" for reason, ids in reasons.items())
 
 
