@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from workcert.binding import bindings
 from workcert.cases import Call, Frozen, Restart, Together
 from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.references import Ref
@@ -122,7 +123,7 @@ def test_every_kind_has_its_words() -> None:
 
 
 def written(call: Call, *before: Call) -> str:
-    return arguments(call, {each.id: each for each in (*before, call)})
+    return arguments(bindings()["workload"], call, {each.id: each for each in (*before, call)})
 
 
 def test_a_fence_is_one_word_when_it_comes_from_one_claim() -> None:

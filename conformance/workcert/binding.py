@@ -13,6 +13,7 @@ from attrs import frozen
 
 from workcert.cases.contracts import Contract as CallTable
 from workcert.cases.contracts import Signature, contracts
+from workcert.ordinary import WORKLOAD_REQUEST
 from workspec.core.contract import Contract
 from workspec.core.scope import Call
 from workspec.workload import profiles, vocabulary
@@ -37,6 +38,10 @@ class Binding:
     key_of: Callable[[Any], str]
     may_be_stale: Callable[[Call], bool]
     """A read that may show an earlier state (P-06)."""
+    fence: tuple[str, ...]
+    """The arguments that together show which claim a call is made under."""
+    ordinary: Mapping[str, Mapping[str, Any]]
+    """By the name of a large argument, what it holds in an ordinary call."""
 
     @property
     def name(self) -> str:
@@ -67,5 +72,7 @@ def bindings() -> Mapping[str, Binding]:
         tier_of=_tier_name,
         key_of=lambda workload: str(workload.workload_id),
         may_be_stale=lambda call: call.arguments.get("fresh") is False,
+        fence=("workload_id", "claim_id", "worker_id", "fencing_token"),
+        ordinary={"request": WORKLOAD_REQUEST},
     )
     return {workload.name: workload}

@@ -18,7 +18,7 @@ from workcert.cli.arguments import add_backend, meant
 from workcert.cli.complaint import ReadableError, readable
 from workcert.cli.output import plural, table, width
 from workcert.codec import to_json
-from workcert.judge.verdict import StepRun
+from workcert.judge.verdict import END, StepRun
 from workcert.report import failure_of
 from workcert.report.failure_text import difference_table, kind_text
 from workcert.report.notation import shown
@@ -34,8 +34,6 @@ from workspec.core.record import State
 PASSED: Final = 0
 FAILED: Final = 1
 COULD_NOT_RUN: Final = 2
-AT_THE_END: Final = "(end)"
-"""What the run calls its last look at every record, which is no step of the case."""
 BISECT_SKIP: Final = 125
 """What ``git bisect run`` takes as: this commit cannot be tested."""
 
@@ -58,7 +56,7 @@ def add(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     unable = BISECT_SKIP if args.bisect else COULD_NOT_RUN
     try:
-        with readable():
+        with readable(args.backend):
             return _replay(args, unable)
     except ReadableError as error:
         if not args.bisect:
@@ -174,12 +172,13 @@ def step_table(steps: list[Watched], case: Case, binding: Binding, renamed: Name
     rows = []
     last = ""
     for row in step_rows(binding, as_run, runs, renamed):
-        run = runs[int(row.n) - 1]
-        first = row.n != last
-        mark = " ✗" if first and run.failure is not None else ""
+        # A step that failed is marked behind its number.
+        number = row.n.split()[0]
+        run = runs[int(number) - 1]
+        first = number != last
         rows.append(
             [
-                f"{row.n}{mark}",
+                row.n,
                 run.id if first else "",
                 row.time,
                 row.handle,
@@ -190,10 +189,10 @@ def step_table(steps: list[Watched], case: Case, binding: Binding, renamed: Name
                 row.changed,
             ]
         )
-        last = row.n
+        last = number
     headers = ("#", "id", "time", "on", "operation", "arguments", "expected", "seen", "what changed")
     free = width() - 50
-    wrapped = (None, None, None, None, None, *(int(free * share) for share in (0.3, 0.2, 0.2, 0.3)))
+    wrapped = (None, None, None, None, None, *(int(free * share) for share in (0.34, 0.2, 0.18, 0.28)))
     return table(headers, rows, wrapped)
 
 
@@ -239,7 +238,7 @@ def _failed(ran: CaseRun, case: Case, binding: Binding) -> str:
     last = ran.steps[-1]
     ended = CaseEnded("replay", case.header.name, Verdict.FAILED, case, failure=ran.failure, steps=ran.steps)
     failure = failure_of(binding, ended)
-    where = "at the end, when every record is read" if last.call == AT_THE_END else f"at step {last.id}"
+    where = "at the end, when every record is read" if last.call == END else f"at step {last.id}"
     lines = [f"FAILED {where}: {failure.requirement}", f"  {failure.requirement_text}"]
     lines.append(f"{kind_text(failure.kind)}: {failure.text}")
     if failure.also:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -11,6 +11,12 @@ from workcert.judge.differences import Difference
 from workcert.run.calling import Observed
 from workspec.core.interpreter import Outcome
 from workspec.core.scope import Trace
+
+
+TOGETHER: Final = "together"
+"""The note of a step of calls that ran at once."""
+END: Final = "(end)"
+"""What is judged after the last step stands as a step with this for a call."""
 
 
 class Kind(StrEnum):
@@ -45,7 +51,7 @@ class Failure:
 @frozen
 class StepRun:
     """One step as it ran. ``changed``: what moved in the addressed record; ``applicable`` is False for a step that
-    could not be made here."""
+    could not be made here; ``during``: the calls that committed between the halves of a frozen one."""
 
     id: str
     on: str
@@ -59,3 +65,4 @@ class StepRun:
     traces: tuple[Trace, ...] = ()
     applicable: bool = True
     note: str = ""
+    during: tuple[StepRun, ...] = ()

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from workcert.ordinary import WORKLOAD_REQUEST
+
 Json = Any
 
 KINDS: Final = ("queue_ms", "claim_ms", "execution_ms", "heartbeat_ms", "overall_ms")
@@ -18,39 +20,7 @@ RETRY_ON: Final = (
 )
 SECRETS: Final = ({"a": "sk-x"}, {"a": [{"b": "say BEGIN PRIVATE KEY"}]}, ["fdb_live_1"])
 
-BASE: Final[dict[str, Json]] = {
-    "tenant_id": "t",
-    "application_id": "app",
-    "requested_by": {"kind": "agent", "id": "a1"},
-    "idempotency_key": "one",
-    "definition_id": "d",
-    "definition_revision": "r1",
-    "environment": "production",
-    "input": {"id": 1},
-    "capability_snapshot": ["email:send"],
-    "connection_scopes": None,
-    "priority": None,
-    "retry_policy": {
-        "max_attempts": 3,
-        "backoff": "fixed",
-        "initial_delay_ms": 1000,
-        "max_delay_ms": 60000,
-        "retry_on": RETRY_ON[0],
-    },
-    "timeouts": None,
-    "dependencies": None,
-    "not_before": None,
-    "trigger": None,
-    "session_id": None,
-    "created_at": 10,
-    "authorization_snapshot": {
-        "subject": {"kind": "agent", "id": "a1"},
-        "tenant_id": "t",
-        "application_id": "app",
-        "signature": "s",
-    },
-}
-"""The base request of the scenarios."""
+BASE: Final = WORKLOAD_REQUEST
 
 
 def no_timeouts() -> dict[str, Json]:

@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
-
 from attrs import define, field
 
 from workcert.report.model import CheckCount, CoverageLine, CoverageTables, KeyCount, SideCount
+from workcert.judge.verdict import END, TOGETHER
 from workcert.run.events import CaseEnded, Event, StepJudged, Verdict
 from workspec.core.condition import ABOVE, AT, BELOW, Comparison
 from workspec.core.contract import Contract, conditions_of, steps_of
 from workspec.core.rule import Effect, check_keys, walk_steps
-
-TOGETHER: Final = "together"
-"""The note of a step of calls that ran at once."""
-END: Final = "(end)"
-"""What is judged after the last step stands as a step of this name."""
 
 
 @define(eq=False)
@@ -120,14 +114,11 @@ def _effects(contract: Contract) -> Iterator[str]:
 
 
 def _comparisons(contract: Contract) -> Iterator[str]:
-    """The keys under which traces hold comparisons. The interpreter knows the guard of a row by its move, and a
-    condition between steps as ``when``, of whichever operation."""
-    moves = {row.key: f"move {row.event}" for row in contract.transitions.rows}
+    """The keys under which traces hold comparisons."""
     for owner, condition in conditions_of(contract):
-        asked_by = "when" if owner.endswith(": when") else moves.get(owner, owner)
         for leaf in condition.leaves():
             if isinstance(leaf, Comparison):
-                yield f"{asked_by} | {leaf.text}"
+                yield f"{owner} | {leaf.text}"
 
 
 def summary(tables: CoverageTables) -> tuple[CoverageLine, ...]:

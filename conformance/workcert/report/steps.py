@@ -7,41 +7,13 @@ from typing import Any, Final
 
 from workcert.binding import Binding
 from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Together, unrolled
-from workcert.judge.verdict import StepRun
+from workcert.judge.verdict import END, StepRun
 from workcert.references import Ref
-from workcert.report.coverage import END
 from workcert.report.model import StepRow
 from workcert.report.notation import brief, changes, expected_text, seen_text, sentence, shown, written
 from workcert.report.opaque import Names
 from workcert.run.calling import Answered
 
-FENCE: Final = ("workload_id", "claim_id", "worker_id", "fencing_token")
-BASE: Final[Mapping[str, Any]] = {
-    "tenant_id": "t",
-    "application_id": "app",
-    "requested_by": {"kind": "agent", "id": "a1"},
-    "idempotency_key": "one",
-    "definition_id": "send-mail",
-    "definition_revision": "r1",
-    "environment": "production",
-    "input": {"id": 1},
-    "capability_snapshot": ["email:send"],
-    "retry_policy": {
-        "max_attempts": 3,
-        "backoff": "fixed",
-        "initial_delay_ms": 1000,
-        "max_delay_ms": 60000,
-        "retry_on": ["worker_failure", "timeout", "transient_connection"],
-    },
-    "created_at": 10,
-    "authorization_snapshot": {
-        "subject": {"kind": "agent", "id": "a1"},
-        "tenant_id": "t",
-        "application_id": "app",
-        "signature": "signed",
-    },
-}
-"""The request from which the cases of this kit start; a member with the same value says nothing."""
 LARGE: Final = 6
 """An object of more members is printed as what is particular in it."""
 PLAIN_NOTE: Final = (
@@ -80,13 +52,16 @@ def _rows(
             seen = run.observed.value if isinstance(run.observed, Answered) else []
             for place, call in enumerate(step.calls):
                 made = brief(seen[place], names) if place < len(seen) else ""
-                yield _inner(n, call, "at once", calls, made)
+                yield _inner(binding, n, call, "at once", calls, made)
         case Frozen():
-            yield _row(n, run, names, f"{step.frozen.call}, held", arguments(step.frozen, calls), _time(run))
+            yield _row(n, run, names, f"{step.frozen.call}, held", arguments(binding, step.frozen, calls), _time(run))
+            answered = {inner.id: inner for inner in run.during}
             for call in step.during:
-                yield _inner(n, call, "meanwhile", calls)
+                inner = answered.get(call.id)
+                answer = "" if inner is None else seen_text(inner.observed, inner.expected, names)
+                yield _inner(binding, n, call, "meanwhile", calls, answer)
         case Call():
-            yield _row(n, run, names, run.call, arguments(step, calls), _time(run, binding))
+            yield _row(n, run, names, run.call, arguments(binding, step, calls), _time(run, binding))
         case Inject():
             record = step.record if isinstance(step.record, Mapping) else {}
             yield _row(n, run, names, "inject", f"state={written(record.get('state'))}", "")
@@ -113,9 +88,11 @@ def _row(n: str, run: StepRun, names: Names, operation: str, given: str, time: s
     )
 
 
-def _inner(n: str, call: Call, how: str, calls: Mapping[str, Call], seen: str = "") -> StepRow:
+def _inner(
+    binding: Binding, n: str, call: Call, how: str, calls: Mapping[str, Call], seen: str = ""
+) -> StepRow:
     time = "" if call.at_s is None else str(call.at_s)
-    return StepRow(n, time, call.on, f"{how}: {call.call}", arguments(call, calls), "", seen, "")
+    return StepRow(n, time, call.on, f"{how}: {call.call}", arguments(binding, call, calls), "", seen, "")
 
 
 def _time(run: StepRun, binding: Binding | None = None) -> str:
@@ -131,44 +108,41 @@ def _time(run: StepRun, binding: Binding | None = None) -> str:
 # Arguments -------------------------------------------------------------------------------------------------------
 
 
-def arguments(call: Call, calls: Mapping[str, Call]) -> str:
+def arguments(binding: Binding, call: Call, calls: Mapping[str, Call]) -> str:
     """The arguments of a call as the case has them, with a whole fence in one word and of a request what is
     particular."""
     args = dict(call.args)
     parts: list[str] = []
-    claim = _fence_of(args, calls)
+    claim = _fence_of(binding, args, calls)
     if claim is not None:
         parts.append(f"fence of {claim}")
-        args = {name: value for name, value in args.items() if name not in FENCE}
+        args = {name: value for name, value in args.items() if name not in binding.fence}
     for name, value in args.items():
         large = isinstance(value, Mapping) and len(value) > LARGE
-        parts.append(f"{name}={_particular(call, name, value, calls) if large else written(value)}")
+        parts.append(f"{name}={_particular(binding, call, name, value, calls) if large else written(value)}")
     return ", ".join(parts)
 
 
-def _fence_of(args: Mapping[str, Any], calls: Mapping[str, Call]) -> str | None:
-    """The id of the claim step from which all four members of a fence come, if there is one."""
-    token = args.get("fencing_token")
-    if not all(name in args for name in FENCE) or not isinstance(token, Ref):
+def _fence_of(binding: Binding, args: Mapping[str, Any], calls: Mapping[str, Call]) -> str | None:
+    """The id of the claim step from which all members of a fence come, by its arguments or its answer, if any."""
+    if not binding.fence or not all(name in args for name in binding.fence):
         return None
-    claim = calls.get(token.step)
+    answered = (args[name].step for name in binding.fence if isinstance(args[name], Ref))
+    claim = next((calls[step] for step in answered if step in calls and "lease_ms" in calls[step].args), None)
     if claim is None:
         return None
-    expected = {
-        "workload_id": (claim.args.get("workload_id"),),
-        "claim_id": (Ref(f"{claim.id}.claim_id"),),
-        "worker_id": (Ref(f"{claim.id}.worker_id"), claim.args.get("worker_id")),
-        "fencing_token": (Ref(f"{claim.id}.fencing_token"),),
-    }
-    return claim.id if all(args[name] in expected[name] for name in FENCE) else None
+    matches = (args[name] in (claim.args.get(name), Ref(f"{claim.id}.{name}")) for name in binding.fence)
+    return claim.id if all(matches) else None
 
 
-def _particular(call: Call, name: str, value: Mapping[str, Any], calls: Mapping[str, Call]) -> str:
+def _particular(
+    binding: Binding, call: Call, name: str, value: Mapping[str, Any], calls: Mapping[str, Call]
+) -> str:
     """A large object beside the first of its kind in the case, and that one beside an ordinary one."""
     first = next(each for each in calls.values() if each.call == call.call)
     before = first.args.get(name)
     if first.id == call.id or not isinstance(before, Mapping):
-        return f"plain({', '.join(_beside_base('', BASE, value))})"
+        return f"plain({', '.join(_beside_base('', binding.ordinary.get(name, {}), value))})"
     found = ", ".join(_differing("", before, value))
     return f"as {first.id}({found})" if found else f"as {first.id}"
 

@@ -25,7 +25,7 @@ from workcert.cases.model import Ok as ExpectOk
 from workcert.codec import CodecError, structure, to_json
 from workcert.judge.judge import Judge, Judged, Row
 from workcert.judge.together import judge_together
-from workcert.judge.verdict import Failure, Kind, StepRun
+from workcert.judge.verdict import END, TOGETHER, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.store import StoreUnderTest
@@ -341,7 +341,7 @@ class Execution:
     def _combined(self, step: Frozen, held: StepRun, during: Sequence[StepRun]) -> StepRun:
         failure = held.failure or next((run.failure for run in during if run.failure is not None), None)
         traces = tuple(trace for run in (*during, held) for trace in run.traces)
-        return attrs.evolve(held, failure=failure, traces=traces, note=step.note or "frozen")
+        return attrs.evolve(held, failure=failure, traces=traces, note=step.note or "frozen", during=tuple(during))
 
     def _together(self, step: Together) -> StepRun:
         prepared = [self.prepare(call) for call in step.calls]
@@ -363,7 +363,7 @@ class Execution:
         names = " | ".join(call.call for call in step.calls)
         shown = Answered([_brief(seen) for seen in observed])
         return StepRun(
-            step.id, "", step.calls[0].at_s, names, arguments, shown, None, (), failure, note="together"
+            step.id, "", step.calls[0].at_s, names, arguments, shown, None, (), failure, note=TOGETHER
         )
 
     def _at_once(self, steps: Sequence[Call], calls: Sequence[ModelCall]) -> list[Observed]:
@@ -410,7 +410,7 @@ class Execution:
         shown = [*asked, *(ids if len(self.judge.state) > 1 else ())]
         last = self.runs[-1].id if self.runs else "end"
         self.runs.append(
-            StepRun(last, "", None, "(end)", {}, None, None, (), failure, (Trace(requirements=shown),))
+            StepRun(last, "", None, END, {}, None, None, (), failure, (Trace(requirements=shown),))
         )
         self.failure = failure
         return failure

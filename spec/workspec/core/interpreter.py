@@ -27,6 +27,7 @@ from workspec.core.rule import (
     Reply,
     Skip,
     Step,
+    Transition,
     When,
     check_keys,
     checks_of,
@@ -179,7 +180,7 @@ def _decide_operation(contract: Contract, operation: Operation, scope: Scope, wi
     record = scope.state.get(scope.key)
     if record is not None:
         scope.facts = scope.before = record.facts
-    draft = _Draft(contract, scope)
+    draft = _Draft(contract, scope, operation.name)
     keys = keys_of_checks(operation)
     for position, check in enumerate(operation.checks):
         if keys[position] in without or not _holds(check, keys[position], scope):
@@ -210,10 +211,10 @@ def _decide_batch(contract: Contract, operation: Batch, scope: Scope) -> Decisio
     for first in operation.checks:
         key = next(keys)
         if _holds(first, key, scope):
-            return _end_with(first, key, operation, scope, _Draft(contract, scope))
+            return _end_with(first, key, operation, scope, _Draft(contract, scope, operation.name))
     elements = list(operation.elements(scope))
     scopes = [_element_scope(scope, operation, element, index) for index, element in enumerate(elements)]
-    drafts = [_Draft(contract, inner) for inner in scopes]
+    drafts = [_Draft(contract, inner, operation.name) for inner in scopes]
     alive = [True] * len(elements)
     acts = [False] * len(elements)
     for phase in operation.phases:
@@ -256,11 +257,12 @@ def _decide_draw(contract: Contract, operation: Draw, scope: Scope) -> Decision:
     first_gate = len(operation.checks)
     for first, key in zip(operation.checks, keys, strict=False):
         if _holds(first, key, scope):
-            return _end_with(first, key, operation, scope, _Draft(contract, scope))
-    draft = _Draft(contract, scope)
+            return _end_with(first, key, operation, scope, _Draft(contract, scope, operation.name))
+    draft = _Draft(contract, scope, operation.name)
     taken: list[str] = []
     for candidate in operation.order(scope):
         scope.index = len(taken)
+        scope.owner = f"{operation.name}: until"
         if operation.until.decide(scope):
             break
         draft.turn_to(candidate)
@@ -309,6 +311,7 @@ class _Draft:
 
     contract: Contract
     scope: Scope
+    operation: str
     facts: dict[str, Any] = field(factory=dict)
     logs: dict[str, Any] = field(factory=dict)
 
@@ -332,7 +335,7 @@ class _Draft:
                 self._apply_when(step)
 
     def _apply_when(self, step: When) -> None:
-        self.scope.owner = "when"
+        self.scope.owner = f"{self.operation}: when"
         if step.condition.decide(self.scope):
             self.take(step.steps)
 
@@ -374,9 +377,8 @@ class _Draft:
 
     def _move(self, move: Move) -> None:
         scope = self.scope
-        scope.owner = f"move {move.event}"
         state = scope.facts.state
-        rows = [row for row in self.contract.transitions.of(state, move.event) if row.guard.decide(scope)]
+        rows = [row for row in self.contract.transitions.of(state, move.event) if self._guard_holds(row)]
         if len(rows) != 1:
             raise RuleError(f"{len(rows)} transitions for {state} and {move.event!r}")
         row = rows[0]
@@ -391,6 +393,10 @@ class _Draft:
         self._write(scope.facts.moved(row.target, scope.now_s, actor, evidence))
         scope.trace.fired.append(row.key)
         scope.trace.requirements.extend((*row.requirements, *move.requirements))
+
+    def _guard_holds(self, row: Transition) -> bool:
+        self.scope.owner = row.key
+        return row.guard.decide(self.scope)
 
     def changes(self) -> tuple[Change, ...]:
         state = self.scope.state
