@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final
@@ -28,10 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        needs = "; these packages are" if len(missing) > 1 else "; this package is"
-        return _complain(
-            f"the commands need {', '.join(missing)}{needs} not installed. Run: pip install 'workcert[certify]'"
-        )
+        verb = "are" if len(missing) > 1 else "is"
+        return _complain(f"{', '.join(missing)} {verb} not installed; run: pip install 'workcert[certify]'")
     for stream in (sys.stdout, sys.stderr):
         # A terminal of few characters must not end a run.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -59,7 +58,7 @@ def _guarded(argv: list[str]) -> int:
         return PIPE_CLOSED
     except Exception as error:  # the last net: a fault of the kit itself
         if os.environ.get("WORKCERT_DEBUG") == "1":
-            raise
+            traceback.print_exc()
         return _complain(
             f"a fault of workcert itself: {type(error).__name__}: {error}. "
             "Please report it with the command line and what WORKCERT_DEBUG=1 prints in addition"

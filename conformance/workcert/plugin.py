@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
     from workcert.backends.registry import LoadedBackend
-    from workcert.cases.model import Case
     from workcert.run.engine import Options
 
 SUITES: Final = ("scenarios", "stateful")
@@ -78,44 +77,17 @@ def _from(least: int) -> Callable[[str], int]:
 # What the suites ask ---------------------------------------------------------------------------------------------
 
 
-def backends_of(config: pytest.Config) -> tuple[LoadedBackend, ...]:
-    """The backend of this session, once for each contract; found once in a process.
+def asked(config: pytest.Config) -> tuple[tuple[LoadedBackend, Options], ...]:
+    """The backend of this session, once for each contract that is asked for, with the engine's options. It is looked
+    for once in a process.
 
     Raises:
-        pytest.Collector.CollectError: it cannot be used; the text says why.
+        pytest.Collector.CollectError: it cannot be used, or nothing is selected; the text says why.
     """
-    found = config.stash.get(_BACKENDS, None)
+    found = config.stash.get(_ASKED, None)
     if found is None:
-        found = config.stash[_BACKENDS] = _found(config)
+        found = config.stash[_ASKED] = _asked(config)
     return found
-
-
-def options_of(config: pytest.Config) -> Options:
-    """The engine's options out of those of pytest."""
-    from workcert.run.engine import Effort, Options
-
-    only = [word.strip() for text in config.getoption("workcert_only") or () for word in text.split(",")]
-    return Options(
-        suites=tuple(config.getoption("workcert_suite") or SUITES),
-        effort=Effort(config.getoption("workcert_effort")),
-        examples=config.getoption("workcert_examples"),
-        only=tuple(word for word in only if word),
-        seed=config.getoption("workcert_seed"),
-    )
-
-
-def selected(cases: Sequence[Case], only: Sequence[str], backend: LoadedBackend) -> Sequence[Case]:
-    """The engine's selection.
-
-    Raises:
-        pytest.Collector.CollectError: a pattern that selects nothing.
-    """
-    from workcert.run.engine import select
-
-    try:
-        return select(cases, only, backend)
-    except KeyError as error:
-        raise pytest.Collector.CollectError(f"workcert: {error.args[0]}") from None
 
 
 def wanted(config: pytest.Config, suite: str) -> bool:
@@ -124,20 +96,36 @@ def wanted(config: pytest.Config, suite: str) -> bool:
     return not chosen or suite in chosen
 
 
-_BACKENDS: Final = pytest.StashKey["tuple[LoadedBackend, ...]"]()
+_ASKED: Final = pytest.StashKey["tuple[tuple[LoadedBackend, Options], ...]"]()
 
 
-def _found(config: pytest.Config) -> tuple[LoadedBackend, ...]:
+def _asked(config: pytest.Config) -> tuple[tuple[LoadedBackend, Options], ...]:
     from workcert.backends.registry import find
-    from workcert.cli.arguments import of_contract
+    from workcert.cli.arguments import of_contract, selections, words
     from workcert.cli.complaint import ReadableError, readable
+    from workcert.run.engine import Effort, Options
 
     spec = config.getoption("workcert_backend")
+    only = tuple(word for text in config.getoption("workcert_only") or () for word in words(text))
     try:
         with readable():
-            return of_contract(find(_of_worker(spec)), spec, config.getoption("workcert_contract"))
+            served = of_contract(find(_of_worker(spec)), spec, config.getoption("workcert_contract"))
+            concerned = selections(served, only)
     except ReadableError as error:
         raise pytest.Collector.CollectError(f"workcert: {error}") from None
+    return tuple(
+        (
+            backend,
+            Options(
+                suites=tuple(config.getoption("workcert_suite") or SUITES),
+                effort=Effort(config.getoption("workcert_effort")),
+                examples=config.getoption("workcert_examples"),
+                only=patterns,
+                seed=config.getoption("workcert_seed"),
+            ),
+        )
+        for backend, patterns in concerned
+    )
 
 
 def _of_worker(spec: str) -> str:

@@ -14,6 +14,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final
@@ -75,7 +76,10 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         BackendError: a member that is missing or of the wrong kind, or a claim that is not in the contract.
     """
     if inspect.isclass(adapter):
-        raise BackendError(f"{name} is a class, and the kit needs an object: write {name.split(':')[-1]}() there")
+        made = name.split(":")[-1]
+        raise BackendError(
+            f"{name} is a class, and the kit needs an object: add a line like BACKEND = {made}() and name BACKEND"
+        )
     contract = getattr(adapter, "contract", None)
     binding = bindings().get(contract) if isinstance(contract, str) else None
     if binding is None:
@@ -140,8 +144,12 @@ def _choices_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, Any]:
 def _from_entry_point(target: str) -> Any:
     points: tuple[EntryPoint, ...] = tuple(p for p in entry_points(group=GROUP) if p.name == target)
     if not points:
+        if target.endswith(".py"):
+            raise BackendError(f"{target} is a file; name the adapter in it too, as in '{target}:BACKEND'")
+        close = get_close_matches(target, names(), n=1)
+        meant = f"; did you mean {close[0]}?" if close else f"; registered are: {', '.join(names()) or 'none'}."
         raise BackendError(
-            f"no backend is called {target!r}; registered are: {', '.join(names()) or 'none'}. "
+            f"no backend is called {target!r}{meant} "
             "An adapter of your own is named by its path, as in 'my_adapter.py:BACKEND'"
         )
     try:
@@ -156,10 +164,13 @@ def _from_path(target: str) -> Any:
     try:
         return getattr(module, attribute)
     except AttributeError:
-        public = sorted(name for name in vars(module) if not name.startswith("_"))
-        raise BackendError(
-            f"{source} has no {attribute!r}; it has: {', '.join(public) or 'nothing'}"
-        ) from None
+        adapters = ", ".join(name for name, value in vars(module).items() if _is_adapter(value))
+        hint = f"its adapters are: {adapters}" if adapters else "and nothing in it is an adapter (contract and open)"
+        raise BackendError(f"{source} has no {attribute!r}; {hint}") from None
+
+
+def _is_adapter(value: Any) -> bool:
+    return not inspect.isclass(value) and isinstance(getattr(value, "contract", None), str) and hasattr(value, "open")
 
 
 def _import(name: str) -> Any:

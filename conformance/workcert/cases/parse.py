@@ -61,6 +61,8 @@ def parse(text: str, source: str = "<case>", known: Mapping[str, Contract] | Non
     # Not splitlines: a text may hold U+2028 and its like, which are no ends of lines in JSON.
     lines = text.removesuffix("\n").split("\n")
     reader = _Steps(source, contracts() if known is None else known)
+    if not text:
+        raise reader.fault("the file is empty", _CUT_SHORT)
     header = reader.header(lines[0])
     end = _end_of(reader, lines)
     steps: list[Step] = []

@@ -85,6 +85,31 @@ def of_contract(found: tuple[LoadedBackend, ...], spec: str, contract: str | Non
     return fitting
 
 
+def selections(
+    backends: tuple[LoadedBackend, ...], only: tuple[str, ...]
+) -> tuple[tuple[LoadedBackend, tuple[str, ...]], ...]:
+    """Each backend that is concerned, with those of the patterns that select something of its contract.
+
+    Raises:
+        ReadableError: a pattern that selects nothing in any of them.
+    """
+    for pattern in only:
+        refused = [_refusal(backend, pattern) for backend in backends]
+        if all(refused):
+            raise ReadableError(f"{refused[0]} (see 'workcert list requirements')")
+    fitting = ((backend, tuple(pattern for pattern in only if not _refusal(backend, pattern))) for backend in backends)
+    return tuple((backend, patterns) for backend, patterns in fitting if patterns or not only)
+
+
+def _refusal(backend: LoadedBackend, pattern: str) -> str:
+    """Why a pattern selects nothing, empty if it does."""
+    try:
+        backend.binding.contract.catalogue.matching([pattern])
+    except KeyError as error:
+        return str(error.args[0])
+    return ""
+
+
 def meant(wanted: str, known: Iterable[str]) -> str:
     """A sentence with what may have been meant, beginning with a blank; empty when nothing is alike."""
     close = get_close_matches(wanted, list(known), n=3)

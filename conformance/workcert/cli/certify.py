@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
+import threading
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from attrs import evolve
+
 from workcert.backends.registry import BackendError, LoadedBackend, find
-from workcert.cli.arguments import add_backend, add_contract, count, meant, natural, of_contract, words
+from workcert.cli.arguments import add_backend, add_contract, count, meant, natural, of_contract, selections, words
 from workcert.cli.complaint import ReadableError, adapter_text, raised_by_adapter
 from workcert.cli.kept import KEPT, keep_cases
 from workcert.cli.output import plural, width
@@ -71,11 +77,11 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         one_of_several=len(backends) < len(served),
     )
-    backends = tuple(backend for backend in backends if _concerned(backend, options.only, backends))
+    concerned = selections(backends, options.only)
     if args.out is not None:
         _check_writable(args.out)
     collectors: dict[str, Collector] = {}
-    reports = [_certified(backend, options, collectors) for backend in backends]
+    reports = [_certified(backend, evolve(options, only=only), collectors) for backend, only in concerned]
     if args.out is not None:
         try:
             write_reports(reports, timings(collectors), args.out)
@@ -86,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         trouble = keep_cases(failure for report in reports for failure in report.failures)
         if trouble:
             print(f"{trouble}. Name a directory with --out", file=sys.stderr)
-    for backend, report in zip(backends, reports, strict=True):
+    for (backend, _), report in zip(concerned, reports, strict=True):
         _print(report, backend, collectors[report.contract], args.backend, kept)
     if args.out is not None:
         print(f"The report is in {args.out}")
@@ -104,30 +110,6 @@ def _suites(given: list[str] | None) -> tuple[str, ...]:
         if name not in SUITES:
             raise ReadableError(f"there is no suite {name!r}.{meant(name, SUITES)} There are: {', '.join(SUITES)}")
     return tuple(suite for suite in SUITES if not asked or suite in asked)
-
-
-def _concerned(backend: LoadedBackend, only: tuple[str, ...], backends: tuple[LoadedBackend, ...]) -> bool:
-    """Whether a contract has something of what is asked for.
-
-    Raises:
-        ReadableError: a pattern that selects nothing in any of them.
-    """
-    refused: str = ""
-    for pattern in only:
-        if not any(_matches(each, pattern) for each in backends):
-            try:
-                backend.binding.contract.catalogue.matching([pattern])
-            except KeyError as error:
-                refused = str(error.args[0])
-            raise ReadableError(f"{refused}. See 'workcert list requirements'")
-    return not only or any(_matches(backend, pattern) for pattern in only)
-
-
-def _matches(backend: LoadedBackend, pattern: str) -> bool:
-    try:
-        return bool(backend.binding.contract.catalogue.matching([pattern]))
-    except KeyError:
-        return False
 
 
 def _check_writable(out: Path) -> None:
@@ -148,9 +130,10 @@ def _check_writable(out: Path) -> None:
 def _certified(backend: LoadedBackend, options: Options, collectors: dict[str, Collector]) -> ContractReport:
     collector = collectors[backend.binding.name] = Collector()
     error = ""
-    with Progress() as progress:
+    with Progress() as progress, interruptible() as check:
 
         def emit(event: Event) -> None:
+            check()
             collector(event)
             progress(event)
 
@@ -164,6 +147,31 @@ def _certified(backend: LoadedBackend, options: Options, collectors: dict[str, C
                 raise
             error = adapter_text(backend.name, fault, place)
     return build(backend, options, collector, error)
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Gives a function that raises KeyboardInterrupt once Ctrl-C was pressed. Python drops the exception where it
+    falls into a callback of the garbage collector, and Hypothesis has one: the next event then ends the run."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    pressed = False
+
+    def note(_number: int, _frame: object) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if pressed:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # What is printed -------------------------------------------------------------------------------------------------

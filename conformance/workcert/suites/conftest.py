@@ -61,10 +61,14 @@ def workcert_guard(workcert_store: StoreUnderTest) -> Callable[[], AbstractConte
 
     @contextmanager
     def guarded() -> Iterator[None]:
+        fault = ""
         try:
             with readable(workcert_store.backend.name):
                 yield
         except ReadableError as error:
-            pytest.fail(f"could not run: {error}", pytrace=False)
+            fault = str(error)
+        # Outside of the handler, else pytest prints what was handled too.
+        if fault:
+            pytest.fail(f"could not run: {fault}", pytrace=False)
 
     return guarded

@@ -9,19 +9,18 @@ import pytest
 
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
-from workcert.plugin import backends_of, options_of, selected
+from workcert.plugin import asked
 from workcert.run.case import run_case
-from workcert.run.engine import emit_case
+from workcert.run.engine import emit_case, select
 from workcert.run.events import CaseEnded, Event
 from workcert.run.store import StoreUnderTest
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    only = options_of(metafunc.config).only
     cases = [
         pytest.param(backend, case, id=case.header.name)
-        for backend in backends_of(metafunc.config)
-        for case in selected(builtin_cases(backend.binding.name), only, backend)
+        for backend, options in asked(metafunc.config)
+        for case in select(builtin_cases(backend.binding.name), options.only, backend)
     ]
     metafunc.parametrize(("workcert_store", "case"), cases, indirect=["workcert_store"])
 

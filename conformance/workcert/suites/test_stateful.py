@@ -7,20 +7,21 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from workcert.plugin import backends_of, options_of
+from workcert.plugin import asked
+from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Event
 from workcert.run.stateful import run_stateful
 from workcert.run.store import StoreUnderTest
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    machines = [pytest.param(backend, id=backend.binding.name) for backend in backends_of(metafunc.config)]
-    metafunc.parametrize("workcert_store", machines, indirect=True)
+    machines = [pytest.param(backend, options, id=backend.binding.name) for backend, options in asked(metafunc.config)]
+    metafunc.parametrize(("workcert_store", "options"), machines, indirect=["workcert_store"])
 
 
 def test_stateful(
     workcert_store: StoreUnderTest,
-    pytestconfig: pytest.Config,
+    options: Options,
     workcert_guard: Callable[[], AbstractContextManager[None]],
     workcert_verdict: Callable[[Sequence[CaseEnded]], None],
 ) -> None:
@@ -32,5 +33,5 @@ def test_stateful(
             ended.append(event)
 
     with workcert_guard():
-        run_stateful(workcert_store, options_of(pytestconfig), emit)
+        run_stateful(workcert_store, options, emit)
     workcert_verdict(ended)
