@@ -11,13 +11,13 @@ from workcert.report import FailureReport
 KEPT: Final = Path(".workcert")
 
 
-def keep_cases(failures: Iterable[FailureReport]) -> str:
-    """Save the cases below `KEPT`; what went wrong, empty if nothing did. A directory that cannot be written loses
+def keep_cases(failures: Iterable[FailureReport], directory: Path = KEPT) -> str:
+    """Save the cases below a directory; what went wrong, empty if nothing did. A directory that cannot be written loses
     the cases, not the verdict."""
     for failure in failures:
         if failure.case_file is None:
             continue
-        path = KEPT / failure.case_file
+        path = directory / failure.case_file
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(f"{line}\n" for line in failure.case_lines), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -34,16 +35,18 @@ def workcert_store(request: pytest.FixtureRequest) -> Iterator[StoreUnderTest]:
 
 @pytest.fixture
 def workcert_verdict(
-    workcert_store: StoreUnderTest, pytestconfig: pytest.Config
+    workcert_store: StoreUnderTest, request: pytest.FixtureRequest
 ) -> Callable[[Sequence[CaseEnded]], None]:
     """Ends the test as cases ended: failed, skipped with the reason, or passed."""
-    spec = pytestconfig.getoption("workcert_backend")
+    spec = request.config.getoption("workcert_backend")
+    # A directory for each test: names count from 1 in each, and tests may run side by side.
+    directory = KEPT / re.sub(r"[^\w.-]+", "-", request.node.name).strip("-")
 
     def end(ended: Sequence[CaseEnded]) -> None:
         failures = failures_of(workcert_store.backend.binding, ended)
         if failures:
-            keep_cases(failures)
-            texts = [failure_text(failure, spec, directory=KEPT) for failure in failures]
+            keep_cases(failures, directory)
+            texts = [failure_text(failure, spec, directory=directory) for failure in failures]
             pytest.fail("\n\n".join(texts), pytrace=False)
         for case in ended:
             if case.verdict is Verdict.UNKNOWN:
