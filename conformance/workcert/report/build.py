@@ -55,6 +55,7 @@ def build(backend: LoadedBackend, options: Options, collector: Collector, error:
         backend=base_name(backend.name),
         profiles_claimed=profiles,
         profiles_passed=passed,
+        profiles_offered=tuple(tried.profile for tried in collector.tried if 0 < tried.cases == tried.passed),
         tier=backend.binding.tier_of(frozenset(passed)),
         abilities=tuple(sorted(backend.abilities)),
         choices=_choices(backend),

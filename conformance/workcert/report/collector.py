@@ -10,6 +10,7 @@ from workcert.run.events import (
     CaseEnded,
     Event,
     ExamplesRun,
+    ProfileTried,
     SuiteEnded,
     SuiteStarted,
     Verdict,
@@ -29,6 +30,7 @@ class Collector:
     suites: list[str] = field(factory=list)
     examples: dict[str, ExamplesRun] = field(factory=dict)
     seconds: dict[str, float] = field(factory=dict)
+    tried: list[ProfileTried] = field(factory=list)
 
     def __call__(self, event: Event) -> None:
         self.coverage(event)
@@ -40,6 +42,8 @@ class Collector:
             case ExamplesRun():
                 self._suite(event.suite)
                 self.examples[event.suite] = event
+            case ProfileTried():
+                self.tried.append(event)
             case SuiteStarted():
                 self._suite(event.suite)
             case SuiteEnded():

@@ -55,7 +55,11 @@ def contract_json(report: ContractReport) -> dict[str, Any]:
         "verdict": str(report.verdict),
         "reason": report.reason,
         "tier": report.tier,
-        "profiles": {"claimed": list(report.profiles_claimed), "passed": list(report.profiles_passed)},
+        "profiles": {
+            "claimed": list(report.profiles_claimed),
+            "passed": list(report.profiles_passed),
+            "offered": list(report.profiles_offered),
+        },
         "abilities": list(report.abilities),
         "choices": [attrs.asdict(choice) for choice in report.choices],
         "run": {

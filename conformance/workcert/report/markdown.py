@@ -71,6 +71,8 @@ def _claims(report: ContractReport) -> str:
     ]
     if unshown:
         rows.insert(3, ["Claimed and not passed", ", ".join(unshown)])
+    if report.profiles_offered:
+        rows.insert(3, ["Not claimed, although every case passes", ", ".join(report.profiles_offered)])
     rows += [
         [f"Choice {choice.id}", choice.value if choice.declared else f"{choice.value} (the default)"]
         for choice in report.choices

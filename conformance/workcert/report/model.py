@@ -202,7 +202,8 @@ class FailureReport:
 
 @frozen
 class ContractReport:
-    """``profiles_passed`` and ``tier`` are those of a full run; a narrowed one shows none. ``reason`` says why the
+    """``profiles_passed``, ``profiles_offered`` (not claimed, and every case passes) and ``tier`` are those of a full
+    run; a narrowed one shows none. ``reason`` says why the
     verdict is *incomplete* or *could not run*. ``only`` with ``suites_asked`` is what was asked for."""
 
     contract: str
@@ -212,6 +213,7 @@ class ContractReport:
     backend: str
     profiles_claimed: tuple[str, ...]
     profiles_passed: tuple[str, ...]
+    profiles_offered: tuple[str, ...]
     tier: str | None
     abilities: tuple[str, ...]
     choices: tuple[ChoiceValue, ...]

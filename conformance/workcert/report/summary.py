@@ -44,6 +44,9 @@ def suite_lines(report: ContractReport) -> list[str]:
         words = ("failed", "flaky", "unknown", "skipped")
         parts += [f"{getattr(suite, word)} {word}" for word in words if getattr(suite, word)]
         lines.append(f"{suite.name}: {', '.join([*parts, f'{suite.steps} steps'])}")
+    if report.profiles_offered:
+        offered = ", ".join(report.profiles_offered)
+        lines.append(f"Not claimed, although every case of it passes: {offered}. You may claim more.")
     return lines
 
 

@@ -18,7 +18,7 @@ from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
 from workcert.judge.verdict import Failure
 from workcert.run.case import CaseRun, run_case
-from workcert.run.events import CaseEnded, Emit, StepJudged, SuiteEnded, SuiteStarted, Verdict
+from workcert.run.events import CaseEnded, Emit, ProfileTried, StepJudged, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
 from workcert.shrink import Failure as ShrinkFailure
 from workcert.shrink import alike, shrink
@@ -70,11 +70,27 @@ def run_suites(backend: LoadedBackend, options: Options, emit: Emit) -> None:
     """
     from workcert.run.stateful import run_stateful
 
+    cases = builtin_cases(backend.binding.name)
     with StoreUnderTest.of(backend) as store:
         if "scenarios" in options.suites:
-            run_scenarios(store, select(builtin_cases(backend.binding.name), options.only, backend), emit)
+            run_scenarios(store, select(cases, options.only, backend), emit)
         if "stateful" in options.suites:
             run_stateful(store, options, emit)
+    if not options.narrowed:
+        try_unclaimed(backend, cases, emit)
+
+
+def try_unclaimed(backend: LoadedBackend, cases: Sequence[Case], emit: Emit) -> None:
+    """Claims are looked at from the other side too: what a store could claim and does not is offered to it."""
+    for profile, abilities in backend.binding.profile_abilities.items():
+        if profile in backend.profiles or not backend.abilities.issuperset(abilities):
+            continue
+        wider = attrs.evolve(backend, profiles=backend.profiles | {profile})
+        own = [case for case in cases if profile in case.header.profiles]
+        own = [case for case in own if wider.profiles.issuperset(case.header.profiles)]
+        with StoreUnderTest.of(wider) as store:
+            verdicts = [run_case(store, case).verdict for case in own]
+        emit(ProfileTried(profile, len(own), verdicts.count(Verdict.PASSED)))
 
 
 def select(cases: Sequence[Case], only: Sequence[str], backend: LoadedBackend) -> tuple[Case, ...]:

@@ -57,6 +57,15 @@ class CaseEnded:
 
 
 @frozen
+class ProfileTried:
+    """The cases of a profile that the backend does not claim and lets the kit see all the same."""
+
+    profile: str
+    cases: int
+    passed: int
+
+
+@frozen
 class ExamplesRun:
     """Progress of a suite that counts examples."""
 
@@ -71,7 +80,7 @@ class SuiteEnded:
     seconds: float
 
 
-Event: TypeAlias = "SuiteStarted | StepJudged | CaseEnded | ExamplesRun | SuiteEnded"
+Event: TypeAlias = "SuiteStarted | StepJudged | CaseEnded | ProfileTried | ExamplesRun | SuiteEnded"
 Emit = Callable[[Event], None]
 
 
