@@ -38,6 +38,10 @@ class Binding:
     key_of: Callable[[Any], str]
     may_be_stale: Callable[[Call], bool]
     """A read that may show an earlier state (P-06)."""
+    unversioned: tuple[str, ...]
+    """What the first update of a row without a version breaks when it does not do what any other update does."""
+    injectable: Callable[[Any], str]
+    """Why no version can have left this record behind; empty when one can."""
     fence: tuple[str, ...]
     """The arguments that together show which claim a call is made under."""
     ordinary: Mapping[str, Mapping[str, Any]]
@@ -56,6 +60,11 @@ def _tier_name(passed: frozenset[str]) -> str | None:
     return None if tier is None else tier.name
 
 
+def _claim_without_attempt(workload: vocabulary.Workload) -> str:
+    lacking = workload.current_claim is not None and not workload.attempts
+    return "the record holds a claim without an attempt" if lacking else ""
+
+
 @cache
 def bindings() -> Mapping[str, Binding]:
     """Every contract by name."""
@@ -72,6 +81,8 @@ def bindings() -> Mapping[str, Binding]:
         tier_of=_tier_name,
         key_of=lambda workload: str(workload.workload_id),
         may_be_stale=lambda call: call.arguments.get("fresh") is False,
+        unversioned=("WRK-ROW-02", "WRK-ROW-01"),
+        injectable=_claim_without_attempt,
         fence=("workload_id", "claim_id", "worker_id", "fencing_token"),
         ordinary={"request": WORKLOAD_REQUEST},
     )

@@ -1,92 +1,107 @@
-"""Which requirement a mismatch breaks: the rule that decided, or the one that the store seems to have applied."""
+"""Which requirement a mismatch breaks: what a person would look up who has to mend the store.
+
+The model's decision says which rule was right. From what the store showed instead, the rule that it seems to have taken
+otherwise is inferred: a question (a comparison at its bound, a flag) that, answered the other way, gives what was seen.
+The first id is the one that a failure names, the others took part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from attrs import frozen
+
 from workcert.judge.differences import Difference
 from workspec.core.choice import Choice
-from workspec.core.condition import Comparison
+from workspec.core.condition import Any_, Comparison, Condition, Every, Member, Not
 from workspec.core.contract import Contract, steps_of
 from workspec.core.interpreter import Committed, Decision
-from workspec.core.record import Record
-from workspec.core.rule import Batch, Check, Effect, Operation, Refuse, checks_of, walk_steps
+from workspec.core.rule import (
+    Check,
+    DecisionTable,
+    Effect,
+    Move,
+    Operation,
+    Refuse,
+    Reply,
+    Skip,
+    TableRow,
+    Transition,
+    check_keys,
+    checks_of,
+    walk_steps,
+)
 from workspec.core.scope import Scope, Trace
 
 Ids = tuple[str, ...]
+Leaf = Comparison | Member
 
 NEAR = 1
 """A comparison whose two sides are this near may have been taken the wrong way round by a shifted bound."""
 
+IDENTITIES = frozenset({"token", "version"})
+"""Units of numbers that name something: being one apart does not make them near."""
 
-def for_refusal_expected(decision: Decision, seen_code: str | None) -> Ids:
+
+@frozen(eq=False)
+class Shown:
+    """What the store showed of a call. ``code`` and ``details`` of a refusal; ``acted``: the record is not as before;
+    ``expired``: what the deciding check commits was committed."""
+
+    code: str | None = None
+    details: Any = None
+    acted: bool = True
+    expired: bool = False
+
+
+# Answers -------------------------------------------------------------------------------------------------------------
+
+
+def for_missed_check(contract: Contract, decision: Decision, shown: Shown) -> Ids:
     """The model refuses or replays by a check, and the store did something else."""
-    operation = decision.operation
-    if isinstance(operation, Operation) and operation.order and seen_code is not None:
-        for check in _later_checks(decision):
-            if seen_code in codes_of(check) and _holds(check, decision.scope):
-                return (*check_order(decision), *operation.order, *decision.rule_requirements)
-    return decision.rule_requirements
+    earlier, check, later = _around(decision)
+    own = decision.rule_requirements
+    if check is None:
+        return own
+    scope = _asked_of(decision.scope, decision.scope.before)
+    if shown.code is None:
+        replies = () if shown.acted else _of_replies(earlier)
+        return _unique(replies, () if shown.expired else _rows_that_hold(contract, check, scope), own)
+    fallen_through = any(_refuses(each, shown.code) and _holds(each.when, scope) for each in later)
+    eager = () if fallen_through else _taken_eagerly(contract, earlier, scope, shown)
+    order = _order_of(decision, check) if fallen_through else ()
+    rows = _rows_named_instead(contract, check, scope, shown.details) or _rows_at_bound(contract, check, scope)
+    return _unique(rows, eager, own, order)
 
 
-def check_order(decision: Decision) -> Ids:
-    check = _check_of(decision)
-    return () if check is None else tuple(getattr(check, "order", ()))
-
-
-def for_acceptance_expected(contract: Contract, committed: Committed, seen_code: str) -> Ids:
-    """The model lets the call through, and the store refused it with this code: a check with that code is too eager.
-
-    Of several the one whose comparison is nearest to its bound is named.
-    """
+def for_eager_check(contract: Contract, committed: Committed, shown: Shown) -> Ids:
+    """The model lets the call through, and the store refused it."""
     decision = committed.decision
-    candidates = [check for check in checks_of(decision.operation) if seen_code in codes_of(check)]
-    if not candidates:
-        return for_success(decision)
-    near = [check for check in candidates if _distance(contract, check, _scope_before(decision)) <= NEAR]
-    return (near or candidates)[0].requirements
+    scope = _asked_of(decision.scope, decision.scope.before)
+    checks = checks_of(decision.operation)
+    rows = _transitions_of(contract, decision, shown.code)
+    eager = _taken_eagerly(contract, checks, scope, shown)
+    return _unique(rows, eager) or for_success(decision)
 
 
 def for_elements(contract: Contract, committed: Committed, expected: Sequence[Any], seen: Any) -> Ids:
-    """A pass took other elements than the model: by a table or a check whose comparison is at its bound, else by
-    the rules of the pass."""
+    """A pass took other elements than the model: by a table row or a check that was answered otherwise for one."""
     decision = committed.decision
+    own = for_success(decision)
     seen_keys = list(seen) if isinstance(seen, list | tuple) else []
     odd = [key for key in (*expected, *seen_keys) if (key in seen_keys) != (key in expected)]
     record = next((decision.scope.state[key] for key in odd if key in decision.scope.state), None)
-    if record is not None:
-        near = _nearest_table_row(contract, record, decision.scope)
-        if near:
-            return near
-    checks = checks_of(decision.operation)
-    skips = tuple(i for check in checks for i in check.requirements)
-    return (*_requirements_of_batch(decision), *skips)
-
-
-def for_record(contract: Contract, committed: Committed, difference: Difference, fallback: Ids) -> Ids:
-    """A member of the record is wrong: the effect that writes it, the move that appended it, or, if nothing of this
-    decision writes it, ``fallback``."""
-    decision = committed.decision
-    member = difference.member
-    fired = decision.trace.fired
-    if member == "state" or difference.path.endswith(".to_state") or difference.path.endswith(".decision"):
-        decided = _last_table_row(contract, fired)
-        if decided:
-            return decided
-    effects = _effects(contract)
-    for name in fired:
-        effect = effects.get(name)
-        if effect is not None and member in {contract.shown_as.get(w, w) for w in effect.writes}:
-            return effect.requirements
-    if "*" in {w for name in fired if name in effects for w in effects[name].writes}:
-        return next(effects[name].requirements for name in fired if name in effects)
-    rows = {row.key: row.requirements for row in contract.transitions.rows}
-    moved = [rows[name] for name in fired if name in rows]
-    if moved and member in ("state", "execution_history", *_moved_members(contract)):
-        return moved[-1]
-    return fallback
+    if record is None:
+        return own
+    scope = _asked_of(decision.scope, record.facts)
+    found: list[tuple[int, Ids]] = []
+    for check in checks_of(decision.operation):
+        if isinstance(check, Skip):
+            found += [(0, row.requirements) for row in _holding_rows(contract, check.when, scope)]
+            found += _turns(contract, check.when, check.requirements, scope)
+    return _unique(_nearest(found), own)
 
 
 def for_success(decision: Decision) -> Ids:
@@ -98,114 +113,281 @@ def for_success(decision: Decision) -> Ids:
     return found or tuple(getattr(decision.operation, "order", ()))
 
 
-def codes_of(check: Check) -> tuple[str, ...]:
-    """The codes with which a check may refuse."""
-    if not isinstance(check, Refuse):
-        return ()
-    if isinstance(check.code, Choice):
-        return tuple(str(option) for option in check.code.options)
-    return (str(check.code),)
+# Records -------------------------------------------------------------------------------------------------------------
 
 
-# Inner workings --------------------------------------------------------------------------------------------------
+def for_record(contract: Contract, committed: Committed, found: Sequence[Difference], fallback: Ids) -> Ids:
+    """A member of the record is wrong: the table that decided, the step that writes it, or, if nothing of this
+    decision does, what says that it stays."""
+    decision, first = committed.decision, found[0]
+    decided = _decided_otherwise(contract, decision, found)
+    if decided:
+        return decided
+    fired = decision.trace.fired
+    if first.member == "state":
+        return _unique(_of_last_transition(contract, fired)) or fallback
+    if ".evidence" in first.path or first.path.endswith((".actor", ".at")):
+        return _unique(_of_event(contract, decision, first)) or fallback
+    writers = [effect for effect in _effects_of(contract) if _writes(contract, effect, first.member)]
+    acted = [effect.requirements for effect in writers if effect.name in fired]
+    if acted:
+        return acted[-1]
+    if first.member == "execution_history":
+        return _unique(_of_last_transition(contract, fired)) or fallback
+    spoken = [i for i in decision.trace.requirements if f"`{first.member}`" in _text(contract, i)]
+    sole = writers[0].requirements if len(writers) == 1 and fired else ()
+    return _unique(spoken, sole) or fallback
 
 
-def _check_of(decision: Decision) -> Check | None:
-    for check, later in _checks_with_rest(decision):
-        if check.requirements == decision.rule_requirements:
-            del later
-            return check
-    return None
-
-
-def _checks_with_rest(decision: Decision) -> Iterator[tuple[Check, tuple[Check, ...]]]:
-    checks = checks_of(decision.operation)
-    for position, check in enumerate(checks):
-        yield check, checks[position + 1 :]
-
-
-def _later_checks(decision: Decision) -> tuple[Check, ...]:
-    for check, later in _checks_with_rest(decision):
-        if check.requirements == decision.rule_requirements:
-            return later
-    return ()
-
-
-def _scope_before(decision: Decision) -> Scope:
-    scope = decision.scope
-    return Scope(
-        scope.now_s, scope.call, scope.state, scope.key, scope.before, scope.before, scope.choose, Trace()
-    )
-
-
-def _holds(check: Check, scope: Scope) -> bool:
-    before = Scope(
-        scope.now_s, scope.call, scope.state, scope.key, scope.before, scope.before, scope.choose, Trace()
-    )
-    if before.facts is None and "facts" in check.when.sources():
-        return False
-    return check.when.decide(before)
-
-
-def _distance(contract: Contract, check: Check, scope: Scope) -> int:
-    """How far the nearest comparison of a check, or of the tables that it asks, is from its bound."""
-    if scope.facts is None and "facts" in check.when.sources():
-        return NEAR + 1
-    leaves = list(check.when.leaves())
-    tables = {table.name: table for table in contract.tables}
-    for leaf in check.when.leaves():
-        for term in leaf.terms:
-            if term.name in tables:
-                leaves.extend(l for row in tables[term.name].rows for l in row.when.leaves())
-    return min((_gap(leaf, scope) for leaf in leaves), default=NEAR + 1)
-
-
-def _gap(leaf: Any, scope: Scope) -> int:
-    if not isinstance(leaf, Comparison):
-        return NEAR + 1
-    left, right = leaf.left.read(scope), leaf.right.read(scope)
-    if not isinstance(left, int) or not isinstance(right, int):
-        return NEAR + 1
-    return abs(left - right)
-
-
-def _nearest_table_row(contract: Contract, record: Record, outer: Scope) -> Ids:
-    scope = Scope(
-        outer.now_s, outer.call, outer.state, None, record.facts, record.facts, outer.choose, Trace()
-    )
+def _decided_otherwise(contract: Contract, decision: Decision, found: Sequence[Difference]) -> Ids:
+    """A decision table took one row and the store another: the order of rows if both hold, else the right row."""
+    fired = decision.trace.fired
     for table in contract.tables:
+        right = next((row for index, row in enumerate(table.rows) if table.row_key(index) in fired), None)
+        if right is None:
+            continue
+        told = [d.seen for d in found if d.expected == str(right.value)]
+        taken = next((row for row in table.rows if str(row.value) in told), None)
+        if taken is not None:
+            both = table.order and _holds_later(table, right, taken, decision)
+            return _unique(table.order if both else (), right.requirements, taken.requirements)
+    moved = any(d.path == "state" or d.path.endswith(".to_state") for d in found)
+    return _of_last_row(contract, fired) if moved else ()
+
+
+def _holds_later(table: DecisionTable, right: TableRow, taken: TableRow, decision: Decision) -> bool:
+    key = decision.scope.key
+    record = None if key is None else decision.scope.state.get(key)
+    scope = _asked_of(decision.scope, None if record is None else record.facts)
+    return table.rows.index(taken) > table.rows.index(right) and _holds(taken.when, scope)
+
+
+def _of_event(contract: Contract, decision: Decision, difference: Difference) -> Ids:
+    """The move that appended the event, then its row of the table."""
+    rows = [row for row in contract.transitions.rows if row.key in decision.trace.fired]
+    row = next((row for row in rows if row.target == _target_of(difference, decision)), rows[-1] if rows else None)
+    if row is None:
+        return ()
+    steps = walk_steps(steps_of(decision.operation))
+    moves = [step.requirements for step in steps if isinstance(step, Move) and step.event == row.event]
+    return _unique(*moves, row.requirements)
+
+
+def _target_of(difference: Difference, decision: Decision) -> str | None:
+    """The state that the event of a difference leads to, by its place among the events of this decision."""
+    before = getattr(decision.scope.before, "event_count", 0)
+    place = int(difference.path.partition("[")[2].partition("]")[0] or before) - before
+    arrows = [name.rpartition("]-> ")[2] for name in decision.trace.fired if "]-> " in name]
+    return arrows[place] if 0 <= place < len(arrows) else None
+
+
+# Questions taken the other way ---------------------------------------------------------------------------------------
+
+
+def _taken_eagerly(contract: Contract, checks: Iterable[Check], scope: Scope, shown: Shown) -> Ids:
+    """Of the checks that refuse with this code, the one that holds if a single question is answered the other way; of
+    several, the one whose question is nearest to its bound."""
+    named = [check for check in checks if _refuses(check, shown.code)]
+    found: list[tuple[int, Ids]] = []
+    for check in named:
+        if _reads(check.when, scope):
+            found += [(0, ids) for ids in _named_rows(contract, check, shown.details)]
+            found += _turns(contract, check.when, check.requirements, scope)
+    return _nearest(found) or (named[0].requirements if named else ())
+
+
+def _turns(contract: Contract, condition: Condition, ids: Ids, scope: Scope) -> Iterator[tuple[int, Ids]]:
+    """Every single question that turns this condition over, with how doubtful it is; for one that asks a table, the
+    questions of its rows."""
+    for leaf in condition.leaves():
+        if _turned(condition, leaf, scope) == _holds(condition, scope):
+            continue
+        table = _table_of(contract, leaf)
+        if table is None:
+            yield _doubt(leaf, scope), ids
+            continue
         for row in table.rows:
-            timed = [leaf for leaf in row.when.leaves() if leaf.sources() == {"now", "facts"}]
-            if any(_gap(leaf, scope) <= NEAR for leaf in timed) and row.requirements:
-                return row.requirements
+            turning = [each for each in row.when.leaves() if _turned(row.when, each, scope)]
+            if turning:
+                asked = {each.text for each in turning}
+                alike = (other.requirements for other in table.rows if asked & {e.text for e in other.when.leaves()})
+                yield min(_doubt(each, scope) for each in turning), _unique(row.requirements, *alike, ids)
+
+
+def _doubt(leaf: Leaf, scope: Scope) -> int:
+    """0 for a comparison at its bound, 1 for a flag or an identity, 2 for a comparison far from its bound."""
+    if not isinstance(leaf, Comparison):
+        return 1
+    left, right = leaf.left.read(scope), leaf.right.read(scope)
+    if not isinstance(left, int) or not isinstance(right, int) or leaf.left.unit in IDENTITIES:
+        return 1
+    return 0 if abs(left - right) <= NEAR else 2
+
+
+def _turned(condition: Condition, leaf: Leaf, scope: Scope) -> bool:
+    """What the condition says when this one question is answered the other way."""
+    match condition:
+        case Not(part=part):
+            return not _turned(part, leaf, scope)
+        case Every(parts=parts):
+            return all(_turned(part, leaf, scope) for part in parts)
+        case Any_(parts=parts):
+            return any(_turned(part, leaf, scope) for part in parts)
+    return _holds(condition, scope) != (condition is leaf)
+
+
+def _holds(condition: Condition, scope: Scope) -> bool:
+    """False too where the question cannot be asked: it was guarded by one that is taken the other way here."""
+    try:
+        return _reads(condition, scope) and condition.decide(scope)
+    except (AttributeError, KeyError, TypeError):
+        return False
+
+
+def _reads(condition: Condition, scope: Scope) -> bool:
+    """The scope has what the condition asks about."""
+    return scope.facts is not None or "facts" not in condition.sources()
+
+
+def _nearest(found: Sequence[tuple[int, Ids]]) -> Ids:
+    """The least doubtful ones."""
+    least = min((doubt for doubt, _ids in found), default=0)
+    return _unique(*(ids for doubt, ids in found if doubt == least))
+
+
+# Tables and transitions ----------------------------------------------------------------------------------------------
+
+
+def _table_of(contract: Contract, leaf: Leaf) -> DecisionTable | None:
+    return next((table for table in contract.tables if table.term in leaf.terms), None)
+
+
+def _tables_in(contract: Contract, condition: Condition) -> Iterator[DecisionTable]:
+    found = (_table_of(contract, leaf) for leaf in condition.leaves())
+    yield from (table for table in found if table is not None)
+
+
+def _holding_rows(contract: Contract, condition: Condition, scope: Scope) -> Iterator[TableRow]:
+    for table in _tables_in(contract, condition):
+        yield from [row for row in table.rows if _holds(row.when, scope)][:1]
+
+
+def _rows_that_hold(contract: Contract, check: Check, scope: Scope) -> Ids:
+    return tuple(i for row in _holding_rows(contract, check.when, scope) for i in row.requirements)
+
+
+def _named_rows(contract: Contract, check: Check, details: Any) -> Iterator[Ids]:
+    """Rows whose value the store names in the details of its refusal."""
+    said = [value for value in (details or {}).values() if isinstance(value, str)]
+    for table in _tables_in(contract, check.when):
+        yield from (_unique(row.requirements, check.requirements) for row in table.rows if row.value in said)
+
+
+def _rows_named_instead(contract: Contract, check: Check, scope: Scope, details: Any) -> Ids:
+    """The store names another row than the one that decides: it may not hold; or it holds too, and then either the
+    deciding row was missed at its bound, or rows were asked in another order."""
+    said = [value for value in (details or {}).values() if isinstance(value, str)]
+    for table in _tables_in(contract, check.when):
+        holding = [row for row in table.rows if _holds(row.when, scope)]
+        named = [row for row in table.rows if row.value in said and row not in holding[:1]]
+        if not named or not holding:
+            continue
+        if named[0] not in holding:
+            return _unique(named[0].requirements, holding[0].requirements)
+        groups = (holding[0].requirements, table.order)
+        return _unique(*groups if _is_at_bound(holding[0], scope) else groups[::-1])
     return ()
 
 
-def _requirements_of_batch(decision: Decision) -> Ids:
-    return decision.operation.requirements if isinstance(decision.operation, Batch) else ()
+def _rows_at_bound(contract: Contract, check: Check, scope: Scope) -> Ids:
+    rows = [row for row in _holding_rows(contract, check.when, scope) if _is_at_bound(row, scope)]
+    return _unique(*(row.requirements for row in rows))
 
 
-@cache
-def _effects(contract: Contract) -> dict[str, Effect]:
-    return {
-        step.name: step
-        for operation in contract.operations
-        for step in walk_steps(steps_of(operation))
-        if isinstance(step, Effect)
+def _is_at_bound(row: TableRow, scope: Scope) -> bool:
+    """A single comparison at its bound makes the row hold."""
+    return any(not _turned(row.when, leaf, scope) and _doubt(leaf, scope) == 0 for leaf in row.when.leaves())
+
+
+def _transitions_of(contract: Contract, decision: Decision, code: str | None) -> Ids:
+    """The rows that the model took, where a check with this code asks whether there is one."""
+    taken = [row for row in contract.transitions.rows if row.key in decision.trace.fired]
+    asked = {
+        leaf.of.name
+        for check in checks_of(decision.operation)
+        if _refuses(check, code)
+        for leaf in check.when.leaves()
+        if isinstance(leaf, Member)
     }
+    return _unique(*(row.requirements for row in taken if _question(contract, row) in asked))
 
 
-def _last_table_row(contract: Contract, fired: Sequence[str]) -> Ids:
+def _question(contract: Contract, row: Transition) -> str:
+    return contract.transitions.illegal(row.event).of.name
+
+
+def _of_last_transition(contract: Contract, fired: Sequence[str]) -> Ids:
+    rows = {row.key: row.requirements for row in contract.transitions.rows}
+    return next((rows[name] for name in reversed(fired) if name in rows), ())
+
+
+def _of_last_row(contract: Contract, fired: Sequence[str]) -> Ids:
+    """The last row taken of a table that decides what becomes of the record."""
     rows = {
         table.row_key(index): row.requirements
         for table in contract.tables
         if table.unit in ("decision", "outcome")
         for index, row in enumerate(table.rows)
     }
-    found = [rows[name] for name in fired if name in rows]
-    return found[-1] if found else ()
+    return next((rows[name] for name in reversed(fired) if name in rows), ())
 
 
-def _moved_members(contract: Contract) -> tuple[str, ...]:
-    del contract
-    return ("ready_at",)
+# Checks and effects --------------------------------------------------------------------------------------------------
+
+
+def _around(decision: Decision) -> tuple[tuple[Check, ...], Check | None, tuple[Check, ...]]:
+    """The deciding check, with those before and those after it."""
+    checks, keys = checks_of(decision.operation), check_keys(decision.operation)
+    if decision.rule not in keys:
+        return checks, None, ()
+    place = keys.index(decision.rule)
+    return checks[:place], checks[place], checks[place + 1 :]
+
+
+def _asked_of(scope: Scope, facts: Any) -> Scope:
+    """A scope for asking again, of a record as it was."""
+    return Scope(scope.now_s, scope.call, scope.state, scope.key, facts, facts, scope.choose, Trace())
+
+
+def _refuses(check: Check, code: str | None) -> bool:
+    if not isinstance(check, Refuse):
+        return False
+    codes = check.code.options if isinstance(check.code, Choice) else (check.code,)
+    return code in {str(each) for each in codes}
+
+
+def _order_of(decision: Decision, check: Check) -> Ids:
+    order = decision.operation.order if isinstance(decision.operation, Operation) else ()
+    return (*getattr(check, "order", ()), *order)
+
+
+def _of_replies(checks: Iterable[Check]) -> Ids:
+    return tuple(i for check in checks if isinstance(check, Reply) for i in check.requirements)
+
+
+@cache
+def _effects_of(contract: Contract) -> tuple[Effect, ...]:
+    steps = (step for operation in contract.operations for step in walk_steps(steps_of(operation)))
+    return tuple(dict.fromkeys(step for step in steps if isinstance(step, Effect)))
+
+
+def _writes(contract: Contract, effect: Effect, member: str) -> bool:
+    return member in {contract.shown_as.get(name, name) for name in effect.writes}
+
+
+def _text(contract: Contract, identifier: str) -> str:
+    return next((r.text for r in contract.catalogue if r.id == identifier), "")
+
+
+def _unique(*groups: Iterable[str]) -> Ids:
+    return tuple(dict.fromkeys(i for group in groups for i in group))

@@ -35,6 +35,22 @@ class Row:
 Read = Callable[[str], Row | None]
 
 
+def _unread(_key: str) -> Row | None:
+    """For asking what a failure would be called when nobody will hear it."""
+    return None
+
+
+@frozen
+class Stale:
+    """Older states that a handle may still hold, newest first, and what it breaks if it answers from one."""
+
+    states: Sequence[State] = ()
+    requirements: tuple[str, ...] = ()
+
+
+NOTHING_STALE = Stale()
+
+
 @frozen
 class Judged:
     """``committed`` is what the model did, None where nothing is specified (the step is not applicable)."""
@@ -53,6 +69,8 @@ class Judge:
     state: State = field(factory=dict)
     versions: dict[str, int | None] = field(factory=dict)
     records: dict[str, Any] = field(factory=dict)
+    unversioned: set[str] = field(factory=set)
+    """Keys of injected rows without a version that nothing has updated since."""
     exempt: set[tuple[str, str]] = field(factory=set)
     """Keys and ids of invariants that an injected row broke from the start: an older version's doing."""
 
@@ -64,9 +82,9 @@ class Judge:
         now_s: int,
         observed: Observed,
         read: Read,
-        stale: Sequence[State] = (),
+        stale: Stale | None = None,
     ) -> Judged:
-        """Judge a call that ran with nothing beside it. ``stale``: older states that its handle may still hold."""
+        """Judge a call that ran with nothing beside it. ``stale``: what its handle may still hold."""
         chooser = self._chooser(observed, read)
         try:
             decision = decide(self.binding.contract, self.state, call, now_s, chooser)
@@ -76,7 +94,7 @@ class Judge:
         if judged.failure is None:
             return judged
         if self.binding.may_be_stale(call):
-            return self._plain_read(call, observed, stale) or judged
+            return self._plain_read(call, observed, () if stale is None else stale.states) or judged
         return self._another_order(call, now_s, observed, read, decision) or judged
 
     def _another_order(
@@ -98,7 +116,7 @@ class Judge:
         contract = self.binding.contract
         for state in (*stale, {}):
             older = commit(contract, state, decide(contract, state, call, 0))
-            if self._judge_answer(older, observed) is None:
+            if self._judge_answer(older, observed, _unread) is None:
                 return Judged(older)
         return None
 
@@ -113,17 +131,13 @@ class Judge:
         observed: Observed,
         read: Read,
         chooser: ObservingChooser,
-        stale: Sequence[State] = (),
+        stale: Stale | None = None,
     ) -> Judged:
         """Commit a decision on the present state, and judge what was seen of it."""
         committed = commit(self.binding.contract, self.state, decision)
-        failure = (
-            self._judge_crash(committed, observed)
-            or self._judge_choices(chooser, committed.lost)
-            or self._judge_content(committed, observed, read)
-        )
+        failure = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
         if failure is not None:
-            return Judged(committed, self._maybe_stale(failure, committed, observed, stale))
+            return Judged(committed, self._maybe_stale(failure, committed, observed, stale or NOTHING_STALE))
         changed = self._changed(committed)
         broken = self._accept(committed, observed, read)
         return Judged(committed, broken, changed)
@@ -145,7 +159,7 @@ class Judge:
         chooser = self._chooser(observed, read)
         decision = decide(self.binding.contract, self.state, call, now_s, chooser)
         committed = commit(self.binding.contract, self.state, decision)
-        failure = self._judge_choices(chooser) or self._judge_answer(committed, observed)
+        failure = self._judge_choices(chooser, committed) or self._judge_answer(committed, observed, read)
         if failure is None:
             self.state = committed.state
         return committed, failure
@@ -175,62 +189,100 @@ class Judge:
         ids = decision.rule_requirements or attribution.for_success(decision)
         return ids or self.binding.contract.comparisons["read"]
 
-    def _judge_choices(self, chooser: ObservingChooser, lost: Sequence[str] = ()) -> Failure | None:
+    def _judge_choices(self, chooser: ObservingChooser, committed: Committed) -> Failure | None:
         """A free choice that fell on something illegal. Where the guard was lost, what was seen is another's."""
         for illegal in chooser.illegal:
-            if illegal.key in lost:
-                continue
             choice = illegal.choice
-            allowed = choice.legal_text or f"one of {', '.join(map(str, choice.options))}"
             # A fence code that is none of the two is judged as an answer, which names the check.
-            if not choice.options:
-                return Failure(
-                    choice.requirements,
-                    Kind.CHOICE,
-                    f"{choice.text} Seen: {illegal.seen!r}; it must be {allowed}",
-                    (Difference(choice.id, illegal.expected, illegal.seen),),
-                )
+            if illegal.key in committed.lost or choice.options:
+                continue
+            return Failure(
+                tuple(dict.fromkeys((*choice.requirements, *attribution.for_success(committed.decision)))),
+                Kind.CHOICE,
+                f"{choice.text} Seen: {illegal.seen!r}; it must be {choice.legal_text}",
+                (Difference(choice.id, illegal.expected, illegal.seen),),
+            )
         return None
 
-    def _judge_answer(self, committed: Committed, observed: Observed) -> Failure | None:
+    def _judge_answer(self, committed: Committed, observed: Observed, read: Read) -> Failure | None:
         expected = committed.outcome
         if isinstance(expected, Refused):
-            return self._judge_refusal(committed, expected, observed)
+            return self._judge_refusal(committed, expected, observed, read)
         if isinstance(observed, Refusal):
             ids = self._ids_for_eager_refusal(committed, observed)
             return Failure(ids, Kind.ANSWER, f"refused with {observed.code}; it should succeed")
-        assert isinstance(observed, Answered)
+        if not isinstance(observed, Answered):
+            return self._judge_crash(committed, observed)
         found = differences(_unversioned(expected.value), _unversioned(observed.value))
         if not found:
             return None
         decision = committed.decision
+        contract = self.binding.contract
         if isinstance(decision.operation, Batch) and isinstance(expected.value, list):
-            ids = attribution.for_elements(self.binding.contract, committed, expected.value, observed.value)
+            ids = self._ids_of_elements(committed, expected.value, observed.value, read)
         elif decision.rule is not None:
             ids = decision.rule_requirements
         else:
-            fallback = attribution.for_success(decision)
-            ids = attribution.for_record(self.binding.contract, committed, found[0], fallback)
-        return Failure(ids or self.binding.contract.comparisons["read"], Kind.ANSWER, "the answer differs", found)
+            ids = attribution.for_record(contract, committed, found, attribution.for_success(decision))
+        return Failure(ids or contract.comparisons["read"], Kind.ANSWER, "the answer differs", found)
 
-    def _judge_refusal(self, committed: Committed, expected: Refused, observed: Observed) -> Failure | None:
-        decision = committed.decision
-        seen_code = observed.code if isinstance(observed, Refusal) else None
-        conflict = bool(committed.lost)
-        ids = (
-            self.binding.contract.conflict_requirements
-            if conflict
-            else self._unique_ids(expected)
-            if decision.rule is None
-            else attribution.for_refusal_expected(decision, seen_code)
-        )
+    def _ids_of_elements(
+        self, committed: Committed, expected: Sequence[Any], seen: Any, read: Read
+    ) -> tuple[str, ...]:
+        """A pass that names a record which it left as it was is wrong in what it answers, not in what it takes."""
+        extra = [key for key in seen if key not in expected and key in self.state] if isinstance(seen, list) else []
+        rows = {key: read(key) for key in extra}
+        if any(row is not None and row.version == self.versions[key] for key, row in rows.items()):
+            return attribution.for_success(committed.decision)
+        return attribution.for_elements(self.binding.contract, committed, expected, seen)
+
+    def _judge_refusal(
+        self, committed: Committed, expected: Refused, observed: Observed, read: Read
+    ) -> Failure | None:
         if not isinstance(observed, Refusal):
+            ids = self._ids_of_refusal(committed, expected, observed, read)
             return Failure(ids, Kind.ANSWER, f"succeeded; it must be refused with {expected.code}")
         if observed.code != expected.code:
+            ids = self._ids_of_refusal(committed, expected, observed, read)
             text = f"refused with {observed.code}; the code must be {expected.code}"
             return Failure(ids, Kind.ANSWER, text)
         found = differences(_plain(expected.details), _plain(observed.details))
-        return Failure(ids, Kind.ANSWER, "the details of the refusal differ", found) if found else None
+        if not found:
+            return None
+        ids = self._ids_of_refusal(committed, expected, observed, read)
+        return Failure(ids, Kind.ANSWER, "the details of the refusal differ", found)
+
+    def _ids_of_refusal(
+        self, committed: Committed, expected: Refused, observed: Observed, read: Read
+    ) -> tuple[str, ...]:
+        if committed.lost:
+            return self.binding.contract.conflict_requirements
+        if committed.decision.rule is None:
+            return self._unique_ids(expected)
+        return attribution.for_missed_check(
+            self.binding.contract, committed.decision, self._shown(committed, observed, read)
+        )
+
+    def _shown(self, committed: Committed, observed: Observed, read: Read) -> attribution.Shown:
+        if isinstance(observed, Refusal):
+            return attribution.Shown(observed.code, observed.details)
+        key = committed.decision.scope.key
+        row = None if key is None else read(key)
+        if key is None or row is None:
+            return attribution.Shown()
+        acted = row.version != self.versions.get(key)
+        return attribution.Shown(acted=acted, expired=self._shows_commit(committed, key, row))
+
+    def _shows_commit(self, committed: Committed, key: str, row: Row) -> bool:
+        """What the model's refusal appends to the record stands there."""
+        before, after = self.records.get(key), self.binding.contract.present(committed.state[key])
+        if before is None or not committed.decision.parts:
+            return False
+        for member in fields(type(after)):
+            old, new, seen = (getattr(record, member.name) for record in (before, after, row.record))
+            if isinstance(new, tuple) and isinstance(seen, Sequence) and len(new) > len(old):
+                return not differences(new[len(old) :], seen[len(old) : len(new)])
+        return False
 
     def _unique_ids(self, expected: Refused) -> tuple[str, ...]:
         for unique in self.binding.contract.uniques:
@@ -241,18 +293,24 @@ class Judge:
     def _ids_for_eager_refusal(self, committed: Committed, observed: Refusal) -> tuple[str, ...]:
         contract = self.binding.contract
         if observed.code == contract.conflict_code:
-            return contract.conflict_requirements
+            unversioned = committed.decision.scope.key in self.unversioned
+            return self.binding.unversioned if unversioned else contract.conflict_requirements
         if committed.decision.rule is not None:
             return committed.decision.rule_requirements
-        return attribution.for_acceptance_expected(contract, committed, observed.code)
+        return attribution.for_eager_check(
+            contract, committed, attribution.Shown(observed.code, observed.details)
+        )
 
-    def _judge_content(self, committed: Committed, observed: Observed, read: Read) -> Failure | None:
-        """Answer and records. Where both sides succeed the record says more than the answer, so it comes first."""
-        answer = self._judge_answer(committed, observed)
+    def _judge_content(
+        self, committed: Committed, observed: Observed, read: Read, chooser: ObservingChooser
+    ) -> Failure | None:
+        """Answer, choices and records. Where both sides succeed the record says more than the answer, so it comes
+        first; but a pass that took other elements is wrong in that."""
+        answer = self._judge_answer(committed, observed, read)
         refused = isinstance(observed, Refusal) or isinstance(committed.outcome, Refused)
-        if answer is not None and refused:
+        if answer is not None and (refused or isinstance(committed.decision.operation, Batch)):
             return answer
-        return self._judge_records(committed, read) or answer
+        return self._judge_choices(chooser, committed) or self._judge_records(committed, read) or answer
 
     def _judge_records(self, committed: Committed, read: Read) -> Failure | None:
         """The addressed record and every record that the model changed, as far as shown."""
@@ -285,7 +343,9 @@ class Judge:
             return Failure(self._fallback(committed), Kind.RECORD, text)
         found = differences(contract.present(expected), row.record)
         if found:
-            ids = attribution.for_record(contract, committed, found[0], self._fallback(committed))
+            ids = self._fallback(committed)
+            if expected is not before:
+                ids = self._broken_types(found, row) or attribution.for_record(contract, committed, found, ids)
             return Failure(ids, Kind.RECORD, f"the record of {key} differs", found)
         if before is None or key not in self.versions:
             return None
@@ -297,15 +357,24 @@ class Judge:
                 else "the row version stayed although the record changed"
             )
             seen = (Difference("version", self.versions[key], row.version),)
-            ids = contract.comparisons["version"] if not moved else self._fallback(committed)
-            return Failure((*ids, *contract.comparisons["version"]), Kind.VERSION, text, seen)
+            ids = self._fallback(committed) if moved else contract.comparisons["version"]
+            if key in self.unversioned:
+                ids = self.binding.unversioned
+            return Failure(tuple(dict.fromkeys((*ids, *contract.comparisons["version"]))), Kind.VERSION, text, seen)
         return None
+
+    def _broken_types(self, found: Sequence[Difference], row: Row) -> tuple[str, ...]:
+        """Where every text is right and only a type is wrong, an invariant on types says it best."""
+        if any(str(d.expected) != str(d.seen) for d in found) or not _is_whole(row.record):
+            return ()
+        asked = (each for each in self.binding.contract.invariants if each.of == "record")
+        return tuple(each.requirement for each in asked if not each.holds(row.record))
 
     def _fallback(self, committed: Committed) -> tuple[str, ...]:
         """What is broken when something changed that nothing of this decision writes."""
         decision = committed.decision
         if isinstance(committed.outcome, Refused) and not decision.parts:
-            return (*self.binding.contract.comparisons["refusal"], *decision.rule_requirements)
+            return self.binding.contract.comparisons["refusal"]
         if decision.rule is not None:
             return decision.rule_requirements
         if committed.lost:
@@ -338,6 +407,7 @@ class Judge:
                 continue
             broken = broken or self._across(committed, key, row, code)
             self.versions[key], self.records[key] = row.version, row.record
+            self.unversioned.discard(key)
         self.state = committed.state
         return broken
 
@@ -369,32 +439,27 @@ class Judge:
                 asked.append(invariant.requirement)
         return None, asked
 
-    def _maybe_stale(
-        self, failure: Failure, committed: Committed, observed: Observed, stale: Sequence[State]
-    ) -> Failure:
-        """A wrong answer that would be right on an older state is a stale view."""
-        if failure.kind not in (Kind.ANSWER, Kind.CRASH):
+    def _maybe_stale(self, failure: Failure, committed: Committed, observed: Observed, stale: Stale) -> Failure:
+        """A wrong answer that would be right on an older state is a stale view; so is a lost guard alone."""
+        if failure.kind is not Kind.ANSWER:
             return failure
-        scope = committed.decision.scope
+        contract, scope = self.binding.contract, committed.decision.scope
         call = Call(committed.decision.operation.name, scope.call)
-        for state in stale:
+        conflict = isinstance(observed, Refusal) and observed.code == contract.conflict_code
+        for state in stale.states:
             try:
-                older = commit(
-                    self.binding.contract,
-                    state,
-                    decide(self.binding.contract, state, call, scope.now_s, scope.choose),
-                )
+                older = commit(contract, state, decide(contract, state, call, scope.now_s, scope.choose))
             except NotAsserted:
                 continue
-            if self._judge_answer(older, observed) is None:
-                ids = (*self.binding.contract.comparisons["stale view"], *failure.requirements)
+            moved = scope.key is not None and state.get(scope.key) is not self.state.get(scope.key)
+            if (conflict and moved) or self._judge_answer(older, observed, _unread) is None:
                 text = f"{failure.text}. On an older state of the store this answer would be right"
-                return evolve(failure, requirements=ids, text=text)
+                return evolve(failure, requirements=stale.requirements, text=text)
         return failure
 
     # What else must not have changed -------------------------------------------------------------------------------
 
-    def others(self, snapshot: Mapping[str, int | None]) -> Failure | None:
+    def others(self, snapshot: Mapping[str, int | None], read_only: bool = False) -> Failure | None:
         """After an accepted step: the committed rows are the model's, at the versions last read."""
         if len(snapshot) != len(self.state) or any(key not in self.state for key in snapshot):
             found = tuple(Difference(key, "(absent)", v) for key, v in snapshot.items() if key not in self.state)
@@ -408,6 +473,8 @@ class Judge:
         )
         if not moved:
             return None
+        if read_only:
+            return Failure(self.binding.contract.comparisons["version"], Kind.OTHERS, "a read moved a row", moved)
         text = "a record changed that this call does not name"
         return Failure(self.binding.contract.comparisons["others"], Kind.OTHERS, text, moved)
 
@@ -426,6 +493,8 @@ class Judge:
         key = str(record.facts.workload_id)
         self.state = {**self.state, key: record}
         self.versions[key] = 1 if version is None else version
+        if version is None:
+            self.unversioned.add(key)
         self.records[key] = presented = self.binding.contract.present(record)
         for invariant in self.binding.contract.invariants:
             if invariant.of == "record" and not invariant.holds(presented):

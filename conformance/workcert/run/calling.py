@@ -69,16 +69,18 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
         return Unavailable(error.definite, str(error))
     except CallHung:
         raise
-    except Exception as error:  # whatever an adapter raises is a finding, not a fault of the kit
+    except (Exception, SystemExit) as error:  # whatever an adapter raises is a finding, not a fault of the kit
         return Crashed(f"{type(error).__name__}: {error}", error)
 
 
 @contextlib.contextmanager
-def time_limit(what: str, limit_s: float = CALL_LIMIT_S) -> Iterator[None]:
-    """Ends a hung call by a signal, where that is possible."""
+def time_limit(what: str) -> Iterator[None]:
+    """Ends a hung call by a signal after `CALL_LIMIT_S`, where that is possible."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
+
+    limit_s = CALL_LIMIT_S
 
     def give_up(_number: int, _frame: Any) -> None:
         raise CallHung(f"{what} has not answered within {limit_s:g} seconds")

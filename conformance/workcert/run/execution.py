@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 from attrs import define, field
 
+from workcert.backends.registry import BackendError
 from workcert.binding import Binding
 from workcert.cases.matcher import match
 from workcert.cases.model import (
@@ -23,16 +24,20 @@ from workcert.cases.model import (
 )
 from workcert.cases.model import Ok as ExpectOk
 from workcert.codec import CodecError, structure, to_json
-from workcert.judge.judge import Judge, Judged, Row
+from workcert.judge.judge import Judge, Judged, Row, Stale
 from workcert.judge.together import judge_together
 from workcert.judge.verdict import END, TOGETHER, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
-from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
+from workcert.run.calling import Answered, CallHung, Observed, Refusal, observe, time_limit
 from workcert.run.store import StoreUnderTest
 from workspec.core.interpreter import instants
 from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
+
+
+class Unreadable(Exception):  # noqa: N818 - a finding about the backend
+    """The judge cannot read a record back: the read raised, or answered with something else."""
 
 
 @define(eq=False)
@@ -78,8 +83,9 @@ class Execution:
     runs: list[StepRun] = field(factory=list)
     failure: Failure | None = None
     _at_s: int = 0
-    _history: list[State] = field(factory=list)
+    _history: list[State] = field(factory=lambda: [{}])
     _seen_up_to: dict[str, int] = field(factory=dict)
+    _lost: set[str] = field(factory=set)
     _rows: dict[str, Row | None] = field(factory=dict)
     _ids_of_case: tuple[str, ...] = ()
 
@@ -96,11 +102,22 @@ class Execution:
     def step(self, step: Plain) -> StepRun:
         """Make one step and judge it."""
         with time_limit(f"step {step.id}"):
-            run = self._dispatch(step)
+            try:
+                run = self._dispatch(step)
+            except Unreadable as trouble:
+                run = self._unreadable(step, trouble)
+        run = attrs.evolve(run, failure=self._as_the_case_says(run.failure))
         self.runs.append(run)
-        if run.failure is not None:
-            self.failure = run.failure
+        self.failure = self.failure or run.failure
         return run
+
+    def _as_the_case_says(self, failure: Failure | None) -> Failure | None:
+        """Of several requirements that took part, one that the case was written for is named first."""
+        ids = () if failure is None else failure.requirements
+        meant = [i for i in ids if i in self._ids_of_case][:1]
+        if failure is None or not meant:
+            return failure
+        return attrs.evolve(failure, requirements=tuple(dict.fromkeys((*meant, *ids))))
 
     def _dispatch(self, step: Plain) -> StepRun:
         match step:
@@ -131,24 +148,72 @@ class Execution:
             self.judge.follow(call, now_s, observed)
             return StepRun(step.id, step.on, step.at_s, step.call, call.arguments, observed, None)
         before = self.judge.state
-        stale = self._history[::-1] if self.binding.may_be_stale(call) else self._stale(step.on)
+        stale = Stale(self._history[::-1]) if self.binding.may_be_stale(call) else self._stale(step.on)
         judged = self.judge.call(call, now_s, observed, self.read, stale)
+        if judged.failure is not None and judged.failure.kind in (Kind.RECORD, Kind.VERSION, Kind.CHOICE):
+            judged = self._read_anew(step, call, now_s, observed, judged)
+        elif judged.failure is not None and judged.failure.requirements == stale.requirements:
+            judged = self._ask_anew(step, call, now_s, observed, judged)
         if judged.committed is None:
             self._put(step, observed)
             return self._left_out(step, "the backend declares another choice here")
         return self._finish(step, call, observed, judged, before)
 
+    def _account(self, step: Call, lost: bool) -> None:
+        """What this handle must know from now on. A read does not show on what it will decide; one that lost a guard
+        may go on with its old view, which is a fault of its own (MWR-05)."""
+        if step.call in self.binding.reads:
+            return
+        if lost:
+            self._lost.add(step.on)
+            return
+        self._lost.discard(step.on)
+        self._seen_up_to[step.on] = len(self._history)
+
+    def _read_anew(
+        self, step: Call, call: ModelCall, now_s: int, observed: Observed, judged: Judged
+    ) -> Judged:
+        """A record that is not as it should be may be an old view of the handle that the judge reads through.
+
+        Raises:
+            AbilityLie: a second handle shows another store.
+        """
+        if not self.store.backend.can("second_handle") or judged.committed is None or judged.failure is None:
+            return judged
+        self._rows.clear()
+        self.store.reopen_reader()
+        again = self.judge.call(call, now_s, observed, self.read)
+        if again.failure is None:
+            ids = (*self.binding.contract.comparisons["stale view"], *judged.failure.requirements)
+            text = f"{judged.failure.text}, but a handle opened only now shows it right"
+            return attrs.evolve(judged, failure=attrs.evolve(judged.failure, requirements=ids, text=text))
+        key = judged.committed.decision.scope.key
+        if key is not None and self.read(key) is None:
+            self.store.check_second_handle(step.on, key)
+        return judged
+
+    def _ask_anew(self, step: Call, call: ModelCall, now_s: int, observed: Observed, judged: Judged) -> Judged:
+        """A refusal that an old view would explain is no such thing when a handle opened only now refuses too."""
+        if not isinstance(observed, Refusal) or not self.store.backend.can("second_handle"):
+            return judged
+        self.store.reopen_reader()
+        again = observe(self.store.backend, self.store.reader(), step.call, self._keywords(step, call))
+        if not isinstance(again, Refusal) or again.code != observed.code:
+            return judged
+        return self.judge.call(call, now_s, observed, self.read)
+
     def _finish(
         self, step: Call, call: ModelCall, observed: Observed, judged: Judged, before: State
     ) -> StepRun:
         failure = judged.failure or self._check_literally(step, call, observed, before)
-        if failure is None and self.store.backend.can("snapshot"):
-            failure = self.judge.others(self.store.reader().snapshot())
+        read_only = step.call in self.binding.reads
+        if (failure is None or read_only) and self.store.backend.can("snapshot"):
+            failure = self._compare_snapshot(read_only) or failure
         self._put(step, observed)
         self._history.append(self.judge.state)
-        self._seen_up_to[step.on] = len(self._history)
         committed = judged.committed
         assert committed is not None
+        self._account(step, lost=bool(committed.lost))
         return StepRun(
             step.id,
             step.on,
@@ -215,29 +280,62 @@ class Execution:
             case _:
                 self.answers.put(step.id, Refused("crashed"))
 
-    def _stale(self, handle: str) -> Sequence[State]:
+    def _stale(self, handle: str) -> Stale:
         """The states that were committed since this handle was last used, newest first, without the present one."""
         since = self._seen_up_to.get(handle, 0)
         older = self._history[max(since - 1, 0) : -1]
-        return older[::-1]
+        contract = self.binding.contract
+        ids = contract.conflict_requirements if handle in self._lost else contract.comparisons["stale view"]
+        return Stale(older[::-1], ids)
 
-    # Reading -----------------------------------------------------------------------------------------------------------
+    # Reading ----------------------------------------------------------------------------------------------------------
 
     def read(self, key: str) -> Row | None:
         """The row of a key through the judge's handle, once per step.
 
-        A reader that raises or shows something else than a record shows nothing: the row counts as gone.
+        Raises:
+            Unreadable: the read raises, or answers with something that is no record.
         """
         if key not in self._rows:
             self._rows[key] = self._read(key)
         return self._rows[key]
 
     def _read(self, key: str) -> Row | None:
-        found = self.binding.read(self.store.reader(), key)
+        try:
+            found = self.binding.read(self.store.reader(), key)
+        except (CallHung, BackendError):
+            raise
+        except Exception as error:  # whatever an adapter raises is a finding, not a fault of the kit
+            raise Unreadable(f"reading {key} back raised {type(error).__name__}: {error}") from error
         if found is None:
             return None
-        record, actors = found.workload, self.store.backend.actors
+        record, actors = getattr(found, "workload", None), self.store.backend.actors
+        if not isinstance(record, self.binding.record):
+            raise Unreadable(f"reading {key} back answered with {type(found).__name__}, which holds no record")
         return Row(found.version, record if not actors else _with_actors(record, actors))
+
+    def _unreadable(self, step: Plain, trouble: Unreadable) -> StepRun:
+        left_out = self._left_out(step, "")
+        failure = Failure(self.binding.contract.comparisons["read"], Kind.CRASH, str(trouble))
+        return attrs.evolve(left_out, applicable=True, failure=failure)
+
+    def _compare_snapshot(self, read_only: bool) -> Failure | None:
+        """What else moved.
+
+        Raises:
+            AbilityLie: snapshot and reads contradict each other.
+        """
+        snapshot = self.store.snapshot()
+        failure = self.judge.others(snapshot, read_only)
+        if failure is not None:
+            self._rows.clear()
+            for key in {*snapshot, *self.judge.state}:
+                row = self.read(key)
+                version = None if row is None else row.version
+                shown = (snapshot[key] or 1) if key in snapshot else None
+                if version != shown:
+                    self.store.accuse_snapshot(key, shown, version)
+        return failure
 
     # Literal expectations ------------------------------------------------------------------------------------------
 
@@ -282,7 +380,7 @@ class Execution:
         matcher = resolve(step.record, self.answers)
         return list(match(matcher, None if row is None else to_json(row.record), "record"))
 
-    # Other steps -------------------------------------------------------------------------------------------------------
+    # Other steps ------------------------------------------------------------------------------------------------------
 
     def _restart(self, step: Restart) -> StepRun:
         self.store.restart()
@@ -300,8 +398,11 @@ class Execution:
             record = structure(self.binding.record, resolve(step.record, self.answers), "record")
         except (ReferenceFault, CodecError) as fault:
             return self._left_out(step, str(fault))
-        handle = self.store.handle(step.on)
-        handle.inject(record=record, version=step.version)
+        why = self.binding.injectable(record)
+        if why:
+            return self._left_out(step, why)
+        with self.store.ability("inject"):
+            self.store.handle(step.on).inject(record=record, version=step.version)
         self.judge.inject(self.binding.contract.absorb(record, step.version), step.version)
         self._history.append(self.judge.state)
         self.answers.put(step.id, record)
@@ -314,16 +415,26 @@ class Execution:
         if isinstance(made, StepRun):
             return made
         call, now_s = made
-        before = self.judge.state
+        before, stale = self.judge.state, self._stale(held.on)
         ran: list[StepRun] = []
+        trouble: list[Exception] = []
 
         def meanwhile() -> None:
-            ran.extend(self._call(inner) for inner in step.during)
+            try:
+                self._check_pause()
+                ran.extend(self._call(inner) for inner in step.during)
+            except (Unreadable, BackendError) as error:
+                # The store may swallow it: it is raised again when the held call has come back.
+                trouble.append(error)
 
         handle = self.store.handle(held.on)
-        handle.pause(meanwhile)
+        with self.store.ability("pause"):
+            handle.pause(meanwhile)
         observed = observe(self.store.backend, handle, held.call, self._keywords(held, call))
-        handle.pause(None)
+        with self.store.ability("pause"):
+            handle.pause(None)
+        if trouble:
+            raise trouble[0]
         if not ran:
             # The call did not come to its guarded write: it stands before the others.
             first = self._judged(held, call, now_s, observed)
@@ -335,8 +446,17 @@ class Execution:
             return self._combined(step, failed, ran)
         decision, chooser = self.judge.first_half(call, now_s, observed, self.read, before)
         between = self.judge.state
-        judged = self.judge.half(decision, observed, self.read, chooser)
+        judged = self.judge.half(decision, observed, self.read, chooser, stale)
         return self._combined(step, self._finish(held, call, observed, judged, between), ran)
+
+    def _check_pause(self) -> None:
+        """The callback runs before the guarded write, so nothing has changed yet.
+
+        Raises:
+            AbilityLie: something has.
+        """
+        if self.judged and self.store.backend.can("snapshot") and self.judge.others(self.store.snapshot()) is not None:
+            self.store.accuse("pause", "its callback runs after the write; it must run before")
 
     def _combined(self, step: Frozen, held: StepRun, during: Sequence[StepRun]) -> StepRun:
         failure = held.failure or next((run.failure for run in during if run.failure is not None), None)
@@ -402,11 +522,15 @@ class Execution:
             return self.failure
         self._rows.clear()
         ids = self.binding.contract.comparisons["others"]
+        asked: list[str] = []
         with time_limit("reading every record at the end"):
-            failure = self.judge.everything(self.read, ids, Kind.OTHERS, "at the end")
-            asked: list[str] = []
-            if failure is None:
-                failure, asked = self.judge.invariants(self.read)
+            try:
+                failure = self.judge.everything(self.read, ids, Kind.OTHERS, "at the end")
+                if failure is None:
+                    failure, asked = self.judge.invariants(self.read)
+            except Unreadable as trouble:
+                failure = Failure(self.binding.contract.comparisons["read"], Kind.CRASH, str(trouble))
+        failure = self._as_the_case_says(failure)
         shown = [*asked, *(ids if len(self.judge.state) > 1 else ())]
         last = self.runs[-1].id if self.runs else "end"
         self.runs.append(

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from attrs import define, field
 
@@ -23,7 +23,7 @@ FRESH_EVERY: Final = 20
 READER: Final = "the judge"
 
 
-class AbilityLie(BackendError):
+class AbilityLie(BackendError):  # noqa: N818 - a finding about the backend
     """The backend claims an ability and does not have it."""
 
 
@@ -82,12 +82,10 @@ class StoreUnderTest:
 
     def _reset(self) -> None:
         for handle in self._handles.values():
-            handle.reset()
-        if self.backend.can("snapshot") and self.reader().snapshot():
-            raise AbilityLie(
-                f"{self.backend.name} says that it can reset, but rows are left after handle.reset(). "
-                "Mend reset, or take 'reset' out of abilities: the kit then uses a fresh place each time"
-            )
+            with self.ability("reset"):
+                handle.reset()
+        if self.backend.can("snapshot") and self.snapshot():
+            self.accuse("reset", "rows are left after handle.reset()", "the kit then uses a fresh place each time")
 
     def _leave(self) -> None:
         self._close_handles()
@@ -116,7 +114,7 @@ class StoreUnderTest:
 
     def _opened(self, place: Place) -> Any:
         try:
-            return self.backend.adapter.open(place, self._config)
+            opened = self.backend.adapter.open(place, self._config)
         except CallHung:
             raise
         except Exception as error:
@@ -124,6 +122,9 @@ class StoreUnderTest:
                 f"{self.backend.name} cannot open a store: {type(error).__name__}: {error}. "
                 "Is its server running, and are its packages installed?"
             ) from error
+        if opened is None:
+            raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
+        return opened
 
     def reader(self) -> Any:
         """A handle that only the judge uses, where a second one can be had: reading on the acting handle would
@@ -131,6 +132,60 @@ class StoreUnderTest:
         if self.backend.can("second_handle") or not self._handles:
             return self.handle(READER)
         return next(iter(self._handles.values()))
+
+    def reopen_reader(self) -> None:
+        """The next read goes through a handle that was opened only then."""
+        found = self._handles.pop(READER, None)
+        close = getattr(found, "close", None)
+        if close is not None:
+            with contextlib.suppress(Exception):
+                close()
+
+    # Abilities ---------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Mapping[str, int | None]:
+        """The committed rows, as the backend tells them."""
+        with self.ability("snapshot"):
+            return dict(self.reader().snapshot())
+
+    @contextlib.contextmanager
+    def ability(self, name: str) -> Iterator[None]:
+        """Around the use of an ability.
+
+        Raises:
+            AbilityLie: it raised something.
+        """
+        try:
+            yield
+        except (CallHung, BackendError):
+            raise
+        except Exception as error:
+            self.accuse(name, f"handle.{name} raised {type(error).__name__}: {error}")
+
+    def accuse(self, ability: str, what: str, otherwise: str = "") -> NoReturn:
+        """Say that a claimed ability is not there, and what to do."""
+        without = f": {otherwise}" if otherwise else ""
+        raise AbilityLie(
+            f"{self.backend.name} claims the ability {ability}, but {what}. "
+            f"Mend it, or take {ability!r} out of abilities{without}"
+        )
+
+    def check_second_handle(self, acting: str, key: str) -> None:
+        """Called when the judge's handle has no such record.
+
+        Raises:
+            AbilityLie: the acting handle has it, so that the two are on different stores.
+        """
+        found = None
+        with contextlib.suppress(Exception):
+            found = self.backend.binding.read(self.handle(acting), key)
+        if found is not None:
+            self.accuse("second_handle", f"what one handle admitted ({key}) a second one on the same place has not")
+
+    def accuse_snapshot(self, key: str, shown: int | None, read: int | None) -> NoReturn:
+        """Snapshot and read contradict each other."""
+        rows = ["no row" if version is None else f"version {version}" for version in (shown, read)]
+        self.accuse("snapshot", f"snapshot shows {rows[0]} for {key} where a fresh read shows {rows[1]}")
 
     def restart(self) -> None:
         """Every handle is closed; the next use of each opens it again on the same place."""
