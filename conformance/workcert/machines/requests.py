@@ -11,7 +11,7 @@ from workcert.ordinary import WORKLOAD_REQUEST
 Json = Any
 
 KINDS: Final = ("queue_ms", "claim_ms", "execution_ms", "heartbeat_ms", "overall_ms")
-RETRY_ON: Final = (
+RETRY_ON: Final[tuple[list[str], ...]] = (
     ["timeout", "transient_connection", "worker_failure"],
     ["timeout", "transient_connection"],
     ["transient_connection", "worker_failure"],
@@ -45,7 +45,7 @@ def timeouts() -> st.SearchStrategy[Json]:
     one = st.tuples(st.sampled_from(KINDS), durations).map(lambda pair: {pair[0]: pair[1]})
     two = st.tuples(one, one).map(lambda pair: {**pair[0], **pair[1]})
     some = st.one_of(one, one, two).map(lambda set_: no_timeouts() | set_)
-    return st.one_of(st.none(), some)
+    return st.one_of(st.none(), some, some)
 
 
 def requests(*, secrets: bool) -> st.SearchStrategy[Json]:

@@ -18,13 +18,14 @@ from workcert.machines import legacy_rows
 from workcert.machines.requests import BASE, CHANGES, SECRETS, requests
 from workcert.references import Ref
 from workcert.run.calling import Answered
+from workspec.core.interpreter import instants
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
     from workcert.run.stateful import Campaign
 
 WORKERS: Final = ("a", "b")
-CAPABILITIES: Final = (["email:send"], ["more", "email:send"], ["email:send"], [])
+CAPABILITIES: Final[tuple[list[str], ...]] = (["email:send"], ["more", "email:send"], ["email:send"], [])
 LEASES_MS: Final = (2000, 1000, 5000, 10000, 2500, 0)
 EXTENSIONS_MS: Final = (3000, 1000, 6000, 0)
 TWISTS: Final = ("exact", "exact", "exact", "exact", "worker", "claim", "token - 1", "token + 1")
@@ -34,6 +35,7 @@ REASONS: Final = (None, "looked into it", "  ", "\u00e9" * 257)
 RESULTS: Final = ("r1", "r2", " ")
 HANDLES: Final = ("A", "B")
 MOST_WORK: Final = 5
+TURNS: Final = 4
 
 
 @frozen
@@ -54,6 +56,7 @@ WORK, CLAIM, AT, HANDLE, TWIST = of("work"), of("claims"), of("times"), of("hand
 EXACT = st.just("exact")
 OUTPUTS: Final = ({"sent": 1}, {"sent": 2}, SECRETS[1])
 ERRORS: Final = ("no route", "other", "sk-live")
+MOMENTS: Final = ("now", "now", "now", "next second", "last second", "turn")
 REPEATS: Final = ("nothing", "effect", "text", "worker", "output")
 
 
@@ -106,16 +109,29 @@ class WorkloadMachine(RuleBasedStateMachine):
         return HANDLES if self.writers else HANDLES[:1]
 
     def times(self) -> list[int]:
-        """Now and a little later, more likely than what follows: just before, at and after every instant at which a
-        rule turns."""
+        """Mostly now; else the next second, or just before, at and after an instant at which a rule turns: work that is
+        always late never gets done."""
         turning = {i + d for i in self.execution.instants() for d in (-1, 0, 1)}
         later = sorted(instant for instant in turning if instant > self.now_s)
-        return [self.now_s] * 6 + [self.now_s + 1] * 2 + later
+        return [self.now_s] * (4 + 2 * len(later)) + [self.now_s + 1] * (1 + len(later) // 2) + later
+
+    def at(self, work: str, moment: str) -> int:
+        """An instant from now on; the last second and the turn are those of the next rule of this work to turn."""
+        if moment in ("now", "next second"):
+            return self.now_s + (moment == "next second")
+        record = self.execution.judge.state[self.keys[work]]
+        back = int(moment == "last second")
+        turning = instants(self.execution.binding.contract, record, self.now_s)
+        return min((i - back for i in turning if i - back > self.now_s), default=self.now_s)
 
     def ready(self) -> list[str]:
         """Steps whose work waits to be claimed and depends on nothing, the newest first."""
         steps = [step for step, _request in self.admitted[::-1]]
         return [s for s in steps if self.facts_of(s).state == "READY" and not self.facts_of(s).terms.dependencies]
+
+    def resting(self) -> bool:
+        """Some work waits for an operator."""
+        return any(self.facts_of(step).state == "DEAD_LETTER" for step, _request in self.admitted)
 
     def facts_of(self, step: str) -> Any:
         return self.execution.judge.state[self.keys[step]].facts
@@ -152,11 +168,14 @@ class WorkloadMachine(RuleBasedStateMachine):
 
     # Making steps --------------------------------------------------------------------------------------------------
 
-    def can(self, name: str) -> bool:
-        return not self.over and name in self.methods
+    def can(self, name: str, turn: int | None = None) -> bool:
+        """The store has the operation, the example is not over, and, for one that would otherwise take up too many of
+        the steps, it is its turn: one step in `TURNS`."""
+        return not self.over and name in self.methods and turn in (None, len(self.made) % TURNS)
 
     def holding(self, name: str) -> bool:
-        return bool(self.held) and self.can(name)
+        """Somebody has claimed; when nobody holds anything now, late callers have their turn."""
+        return bool(self.held) and self.can(name, None if self.current() else 3)
 
     def make(self, step: Plain) -> None:
         if self.over:
@@ -210,19 +229,19 @@ class WorkloadMachine(RuleBasedStateMachine):
 
     # Rules: one for each operation ---------------------------------------------------------------------------------
 
-    @precondition(lambda self: self.can("admit") and len(self.admitted) < MOST_WORK)
+    @precondition(lambda self: self.can("admit", 0) and len(self.admitted) < MOST_WORK)
     @rule(on=HANDLE, request=st.runner().flatmap(lambda m: requests(secrets=m.secrets)), at=AT, wait=st.integers(0, 3))
     def admit(self, on: str, request: dict[str, Any], at: int, wait: int) -> None:
         self.now_s = at
         self.admit_request(on, {**request, "created_at": at, "not_before": at + wait if wait else None})
 
-    @precondition(lambda self: self.can("admit") and self.admitted)
+    @precondition(lambda self: self.can("admit", 1) and self.admitted)
     @rule(on=HANDLE, work=WORK, change=st.sampled_from(sorted(CHANGES)))
     def admit_again(self, on: str, work: str, change: str) -> None:
         request = next((request for step, request in self.admitted if step == work), BASE)
         self.admit_request(on, {**request, **CHANGES[change], "created_at": self.now_s})
 
-    @precondition(lambda self: self.can("admit") and "DEPENDENCIES" in self.campaign.store.backend.profiles)
+    @precondition(lambda self: self.can("admit", 2) and "DEPENDENCIES" in self.campaign.store.backend.profiles)
     @rule(on=HANDLE, work=WORK, state=st.sampled_from(["SUCCEEDED", "DEAD_LETTER", "READY"]), at=AT)
     def admit_dependent(self, on: str, work: str, state: str, at: int) -> None:
         self.now_s = at
@@ -231,7 +250,7 @@ class WorkloadMachine(RuleBasedStateMachine):
             on, {**BASE, "idempotency_key": "dependent", "dependencies": [dependency], "created_at": at}
         )
 
-    @precondition(lambda self: self.can("claim") and self.admitted)
+    @precondition(lambda self: self.can("claim", None if self.ready() else 0) and self.admitted)
     @rule(
         on=HANDLE,
         work=WORK,
@@ -317,7 +336,7 @@ class WorkloadMachine(RuleBasedStateMachine):
             self.call(on, "fail", at, **self.fence(claim, twist), kind=kind, error=said, effect=effect)
         )
 
-    @precondition(lambda self: bool(self.reports) and not self.over)
+    @precondition(lambda self: bool(self.reports) and self.can("fail", 1))
     @rule(on=HANDLE, report=of("recorded"), change=st.sampled_from(REPEATS), at=AT)
     def report_again(self, on: str, report: Call, change: str, at: int) -> None:
         """An accepted completion or failure report once more, as it was or with one thing changed."""
@@ -332,12 +351,12 @@ class WorkloadMachine(RuleBasedStateMachine):
             args["output"] = {"sent": 3}
         self.make(self.call(on, report.call, at, **args))
 
-    @precondition(lambda self: self.can("time_out") and self.admitted)
+    @precondition(lambda self: self.can("time_out", 0) and self.admitted)
     @rule(on=HANDLE, work=WORK, at=AT)
     def time_out(self, on: str, work: str, at: int) -> None:
         self.make(self.call(on, "time_out", at, workload_id=self.id_of(work), actor="clock"))
 
-    @precondition(lambda self: self.can("cancel") and self.admitted)
+    @precondition(lambda self: self.can("cancel", 1) and self.admitted)
     @rule(on=HANDLE, work=WORK, at=AT)
     def cancel(self, on: str, work: str, at: int) -> None:
         self.make(self.call(on, "cancel", at, workload_id=self.id_of(work), actor="owner"))
@@ -347,27 +366,27 @@ class WorkloadMachine(RuleBasedStateMachine):
     def acknowledge_cancel(self, on: str, claim: Held, twist: str, at: int) -> None:
         self.make(self.call(on, "acknowledge_cancel", at, **self.fence(claim, twist)))
 
-    @precondition(lambda self: self.can("retry") and self.admitted)
+    @precondition(lambda self: self.can("retry", None if self.resting() else 2) and self.admitted)
     @rule(on=HANDLE, work=WORK, reason=st.sampled_from(REASONS), at=AT)
     def retry(self, on: str, work: str, reason: str | None, at: int) -> None:
         self.make(self.call(on, "retry", at, workload_id=self.id_of(work), actor="operator", reason=reason))
 
-    @precondition(lambda self: self.can("enforce_deadlines"))
+    @precondition(lambda self: self.can("enforce_deadlines", 3))
     @rule(on=HANDLE, at=AT)
     def enforce_deadlines(self, on: str, at: int) -> None:
         self.make(self.call(on, "enforce_deadlines", at))
 
-    @precondition(lambda self: self.can("recover_expired"))
+    @precondition(lambda self: self.can("recover_expired", 1))
     @rule(on=HANDLE, at=AT)
     def recover_expired(self, on: str, at: int) -> None:
         self.make(self.call(on, "recover_expired", at))
 
-    @precondition(lambda self: self.can("get") and self.admitted and not self.has_just_read())
+    @precondition(lambda self: self.can("get", 2) and self.admitted and not self.has_just_read())
     @rule(on=HANDLE, work=WORK, fresh=st.sampled_from([True, True, False]))
     def get(self, on: str, work: str, fresh: bool) -> None:
         self.make(self.call(on, "get", None, workload_id=self.id_of(work), fresh=fresh))
 
-    @precondition(lambda self: self.can("list_workloads") and self.admitted and not self.has_just_read())
+    @precondition(lambda self: self.can("list_workloads", 3) and self.admitted and not self.has_just_read())
     @rule(on=HANDLE, application=st.sampled_from(["app", "other"]))
     def list_workloads(self, on: str, application: str) -> None:
         self.make(
@@ -377,18 +396,30 @@ class WorkloadMachine(RuleBasedStateMachine):
     # Rules: the way of a job. Without these hardly a random history finishes one. ----------------------------------
 
     @precondition(lambda self: self.can("claim") and bool(self.ready()))
-    @rule(on=HANDLE, work=of("ready"), worker=st.sampled_from(WORKERS), lease_ms=st.sampled_from(LEASES_MS[:5]))
-    def take(self, on: str, work: str, worker: str, lease_ms: int) -> None:
-        """A capable claim of ready work when it is due."""
-        self._claim(on, work, worker, CAPABILITIES[0], lease_ms, self.due(work))
+    @rule(
+        on=HANDLE,
+        work=of("ready"),
+        worker=st.sampled_from(WORKERS),
+        lease_ms=st.sampled_from(LEASES_MS[:5]),
+        early=st.sampled_from([0, 0, 1]),
+    )
+    def take(self, on: str, work: str, worker: str, lease_ms: int, early: int) -> None:
+        """A capable claim of ready work when it is due, or a second before."""
+        self._claim(on, work, worker, CAPABILITIES[0], lease_ms, max(self.now_s, self.due(work) - early))
 
     @precondition(lambda self: self.can("claim") and self.can("start") and bool(self.ready()))
-    @rule(on=HANDLE, work=of("ready"), worker=st.sampled_from(WORKERS), lease_ms=st.sampled_from(LEASES_MS[:5]))
-    def take_up(self, on: str, work: str, worker: str, lease_ms: int) -> None:
+    @rule(
+        on=HANDLE,
+        work=of("ready"),
+        worker=st.sampled_from(WORKERS),
+        lease_ms=st.sampled_from(LEASES_MS[:5]),
+        wait=st.integers(0, 1),
+    )
+    def take_up(self, on: str, work: str, worker: str, lease_ms: int, wait: int) -> None:
         """Claimed and started in one go."""
         self._claim(on, work, worker, CAPABILITIES[0], lease_ms, self.due(work))
         if not self.over and self.current() and self.current()[0].work == work:
-            self.make(self.call(on, "start", self.now_s, **self.fence(self.current()[0], "exact")))
+            self.make(self.call(on, "start", self.now_s + wait, **self.fence(self.current()[0], "exact")))
 
     @precondition(lambda self: not self.over and bool(self.deeds()))
     @rule(
@@ -397,11 +428,13 @@ class WorkloadMachine(RuleBasedStateMachine):
         kind=st.sampled_from(KINDS),
         effect=st.sampled_from(EFFECTS[:3]),
         result=st.sampled_from(RESULTS[:2]),
-        wait=st.integers(0, 1),
+        moment=st.sampled_from(MOMENTS),
     )
-    def proceed(self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, wait: int) -> None:
+    def proceed(
+        self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, moment: str
+    ) -> None:
         """A holder does what it may."""
-        self._proceed(on, deed, kind, effect, result, wait)
+        self._proceed(on, deed, kind, effect, result, self.at(deed[0].work, moment))
 
     @precondition(lambda self: not self.over and bool(self.finishing()))
     @rule(
@@ -413,13 +446,13 @@ class WorkloadMachine(RuleBasedStateMachine):
     )
     def finish(self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str) -> None:
         """A holder completes or fails, now."""
-        self._proceed(on, deed, kind, effect, result, 0)
+        self._proceed(on, deed, kind, effect, result, self.now_s)
 
     def finishing(self) -> list[tuple[Held, str]]:
         return [deed for deed in self.deeds() if deed[1] in ("complete", "fail")]
 
     def _proceed(
-        self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, wait: int
+        self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, at: int
     ) -> None:
         held, name = deed
         further: dict[str, dict[str, Any]] = {
@@ -430,7 +463,7 @@ class WorkloadMachine(RuleBasedStateMachine):
             "fail": {"kind": kind, "error": ERRORS[0], "effect": effect},
         }
         args = self.fence(held, "exact") | further.get(name, {})
-        self.report(self.call(on, name, self.now_s + wait, **args))
+        self.report(self.call(on, name, at, **args))
 
     # Rules: what else happens to a store ---------------------------------------------------------------------------
 
@@ -439,7 +472,7 @@ class WorkloadMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         self.make(Restart(f"s{len(self.made) + 1}"))
 
-    @precondition(lambda self: not self.over and self.legacy and len(self.admitted) < 3)
+    @precondition(lambda self: self.legacy and self.can("get", 0) and len(self.admitted) < 3)
     @rule(row=st.sampled_from(sorted(legacy_rows.ROWS)), version=st.sampled_from([1, None]))
     def inject(self, row: str, version: int | None) -> None:
         """A row that an older version left behind, once for each kind."""

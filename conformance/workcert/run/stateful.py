@@ -34,7 +34,7 @@ STEPS: Final = {Effort.QUICK: 30, Effort.CI: 40, Effort.DEEP: 60}
 PROGRESS_EVERY: Final = 10
 
 
-class StepFailed(AssertionError):
+class StepFailed(AssertionError):  # noqa: N818 - the end of an example, not an error
     """Ends a Hypothesis example; the driver reads the case from the machine's run."""
 
 
@@ -65,6 +65,9 @@ class Campaign:
         Raises:
             StepFailed: a requirement that had not failed before.
         """
+        if self.hung:
+            # Hypothesis repeats an example that failed; a store that hung would hang again.
+            raise StepFailed(self.hung)
         made.append(step)
         self.steps += 1
         try:
@@ -117,7 +120,7 @@ def _handles(step: Any) -> list[str]:
 
 
 def _abilities(made: list[Plain], handles: tuple[str, ...]) -> set[str]:
-    from workcert.cases.model import required_abilities  # noqa: PLC0415 - keeps the header's import line short
+    from workcert.cases.model import required_abilities
 
     bare = Header(contract="", name="", title="", handles=handles)
     return set(required_abilities(Case(bare, tuple(made))))
@@ -148,7 +151,7 @@ Machine = Callable[[Campaign], type[RuleBasedStateMachine]]
 
 def machines() -> Mapping[str, Machine]:
     """The machine of each contract."""
-    from workcert.machines.workload import workload_machine  # noqa: PLC0415 - imported when it is needed
+    from workcert.machines.workload import workload_machine
 
     return {"workload": workload_machine}
 
@@ -182,6 +185,6 @@ def drive(campaign: Campaign, examples: int) -> None:
     """Let Hypothesis run the contract's machine; a failure is left in the campaign."""
     machine = machines()[campaign.store.backend.binding.name](campaign)
     # The seed is read from this attribute by run_state_machine_as_test; `hypothesis.seed` sets the same one.
-    machine._hypothesis_internal_use_seed = campaign.options.seed  # type: ignore[attr-defined]
+    machine._hypothesis_internal_use_seed = campaign.options.seed
     with contextlib.suppress(StepFailed):
         run_state_machine_as_test(machine, settings=machine_settings(campaign.options, examples))
