@@ -150,10 +150,11 @@ def describe(contract: Contract) -> dict[str, Any]:
             for table in contract.tables
         ],
         "choices": [
-            [c.id, str(c.kind), c.text, repr(c.options), "" if callable(c.default) else repr(c.default)]
+            [c.id, str(c.kind), c.text, c.legal_text, repr(c.options), "" if callable(c.default) else repr(c.default)]
             for c in contract.choices
         ],
         "invariants": [[i.requirement, i.of, i.text] for i in contract.invariants],
+        "uniques": [[list(u.requirements), str(u.code)] for u in contract.uniques],
     }
 
 
@@ -170,6 +171,8 @@ def _describe_operation(operation: AnyOperation) -> dict[str, Any]:
             list(check.requirements),
             check.when.text,
             _code_text(check) if isinstance(check, Refuse) else "",
+            list(getattr(check, "order", ())),
+            getattr(check, "unordered", False),
         ]
         for check in checks_of(operation)
     ]

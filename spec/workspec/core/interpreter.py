@@ -5,114 +5,43 @@ Between the two halves another call may commit; `commit` sees it because records
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from functools import cache
-from typing import Any, TypeAlias
-
-from attrs import define, field, frozen
+from typing import Any
 
 from workspec.core.choice import Choice, Chooser, reference
 from workspec.core.condition import Comparison
 from workspec.core.contract import Contract, conditions_of
-from workspec.core.record import Record, State, replaced
-from workspec.core.rule import (
-    AnyOperation,
-    Batch,
-    Check,
-    Draw,
-    Effect,
-    Move,
-    Operation,
-    Procedure,
-    Reply,
-    Skip,
-    Step,
-    Transition,
-    When,
-    check_keys,
-    checks_of,
+from workspec.core.draft import Draft, RuleError
+from workspec.core.outcome import (
+    Accepted,
+    Change,
+    Committed,
+    Decision,
+    Outcome,
+    Part,
+    Refused,
+    keys_of_checks,
 )
+from workspec.core.record import Record, State
+from workspec.core.rule import AnyOperation, Batch, Check, Draw, Operation, Reply, Skip
 from workspec.core.scope import Call, Scope, Trace
 
-
-@frozen
-class Accepted:
-    """The call succeeded with this answer."""
-
-    value: Any
-
-
-@frozen
-class Refused:
-    """The call was refused; ``details`` is None where the code has none."""
-
-    code: str
-    details: Mapping[str, Any] | None = None
-
-
-Outcome: TypeAlias = "Accepted | Refused"
-
-
-@frozen(eq=False)
-class Change:
-    """One record of one commit. ``base`` is what the decision was made on; None on either side means no record."""
-
-    key: str
-    base: Record | None
-    record: Record | None
-
-
-@frozen(eq=False)
-class Part:
-    """What is committed together, and for which element of a batch or draw. ``counts`` is False for what elements
-    that were passed over commit all the same: the answer does not name them."""
-
-    element: Any
-    changes: tuple[Change, ...]
-    counts: bool = True
-
-
-@frozen(eq=False)
-class Decision:
-    """What a call does if its guard holds, and why.
-
-    ``outcome`` is None when the answer depends on the commit. ``rule`` is the key of the check that decided, None if
-    every check let the call through.
-    """
-
-    operation: AnyOperation
-    scope: Scope
-    outcome: Outcome | None
-    parts: tuple[Part, ...]
-    rule: str | None = None
-    rule_requirements: tuple[str, ...] = ()
-
-    @property
-    def unordered(self) -> bool:
-        """The place of the check that decided is not asserted."""
-        checks = zip(keys_of_checks(self.operation), checks_of(self.operation), strict=True)
-        return any(key == self.rule and getattr(check, "unordered", False) for key, check in checks)
-
-    @property
-    def trace(self) -> Trace:
-        return self.scope.trace
-
-
-@frozen(eq=False)
-class Committed:
-    """The state after a commit, what the caller gets, and the keys whose guard was lost."""
-
-    state: State
-    outcome: Outcome
-    decision: Decision
-    lost: tuple[str, ...] = ()
-
-
-class RuleError(Exception):
-    """The specification contradicts itself: a move without a row, or with two. A lint should have found it."""
-
-
-keys_of_checks = cache(check_keys)
+__all__ = [
+    "Accepted",
+    "Change",
+    "Committed",
+    "Decision",
+    "Outcome",
+    "Part",
+    "Refused",
+    "RuleError",
+    "apply",
+    "commit",
+    "decide",
+    "instants",
+    "keys_of_checks",
+]
 
 
 def decide(
@@ -180,7 +109,7 @@ def _decide_operation(contract: Contract, operation: Operation, scope: Scope, wi
     record = scope.state.get(scope.key)
     if record is not None:
         scope.facts = scope.before = record.facts
-    draft = _Draft(contract, scope, operation.name)
+    draft = Draft(contract, scope, operation.name)
     keys = keys_of_checks(operation)
     for position, check in enumerate(operation.checks):
         if keys[position] in without or not _holds(check, keys[position], scope):
@@ -194,7 +123,7 @@ def _decide_operation(contract: Contract, operation: Operation, scope: Scope, wi
     return Decision(operation, scope, None, draft.parts(scope.key))
 
 
-def _end_with(check: Check, key: str, operation: AnyOperation, scope: Scope, draft: _Draft) -> Decision:
+def _end_with(check: Check, key: str, operation: AnyOperation, scope: Scope, draft: Draft) -> Decision:
     if isinstance(check, Reply):
         outcome: Outcome = Accepted(check.answer(scope))
         return Decision(operation, scope, outcome, (), key, check.requirements)
@@ -211,10 +140,10 @@ def _decide_batch(contract: Contract, operation: Batch, scope: Scope) -> Decisio
     for first in operation.checks:
         key = next(keys)
         if _holds(first, key, scope):
-            return _end_with(first, key, operation, scope, _Draft(contract, scope, operation.name))
+            return _end_with(first, key, operation, scope, Draft(contract, scope, operation.name))
     elements = list(operation.elements(scope))
     scopes = [_element_scope(scope, operation, element, index) for index, element in enumerate(elements)]
-    drafts = [_Draft(contract, inner, operation.name) for inner in scopes]
+    drafts = [Draft(contract, inner, operation.name) for inner in scopes]
     alive = [True] * len(elements)
     acts = [False] * len(elements)
     for phase in operation.phases:
@@ -257,8 +186,8 @@ def _decide_draw(contract: Contract, operation: Draw, scope: Scope) -> Decision:
     first_gate = len(operation.checks)
     for first, key in zip(operation.checks, keys, strict=False):
         if _holds(first, key, scope):
-            return _end_with(first, key, operation, scope, _Draft(contract, scope, operation.name))
-    draft = _Draft(contract, scope, operation.name)
+            return _end_with(first, key, operation, scope, Draft(contract, scope, operation.name))
+    draft = Draft(contract, scope, operation.name)
     taken: list[str] = []
     for candidate in operation.order(scope):
         scope.index = len(taken)
@@ -300,117 +229,6 @@ def _others_compete(checks: Iterable[Check], scope: Scope) -> bool:
     competes = any(check.when.decide(scope) for check in checks if known or "facts" not in check.when.sources())
     scope.trace, scope.settled = trace, settled
     return competes
-
-
-# Effects on a private copy ---------------------------------------------------------------------------------------
-
-
-@define(eq=False)
-class _Draft:
-    """Private copies of the records that one decision changes; ``scope.facts`` follows the addressed one."""
-
-    contract: Contract
-    scope: Scope
-    operation: str
-    facts: dict[str, Any] = field(factory=dict)
-    logs: dict[str, Any] = field(factory=dict)
-
-    def turn_to(self, key: str) -> None:
-        """Make another record the addressed one."""
-        record = self.scope.state.get(key)
-        self.scope.key = key
-        before = None if record is None else record.facts
-        self.scope.before = before
-        self.scope.facts = self.facts.get(key, before)
-
-    def take(self, steps: Iterable[Step]) -> None:
-        for step in steps:
-            if isinstance(step, Effect):
-                self._apply(step)
-            elif isinstance(step, Move):
-                self._move(step)
-            elif isinstance(step, Procedure):
-                self.take(step.steps)
-            else:
-                self._apply_when(step)
-
-    def _apply_when(self, step: When) -> None:
-        self.scope.owner = f"{self.operation}: when"
-        if step.condition.decide(self.scope):
-            self.take(step.steps)
-
-    def _apply(self, effect: Effect) -> None:
-        scope = self.scope
-        if effect.target is not None:
-            home = scope.key
-            self.turn_to(effect.target(scope))
-            self._write(effect.apply(scope))
-            if home is not None:
-                self.turn_to(home)
-        else:
-            self._write(effect.apply(scope))
-        scope.trace.fired.append(effect.name)
-        scope.trace.requirements.extend(effect.requirements)
-
-    def _write(self, changes: Mapping[str, Any]) -> None:
-        scope = self.scope
-        key = scope.key
-        if key is None:
-            raise RuleError("an effect without an addressed record")
-        facts = changes.get("*", scope.facts)
-        plain = {name: value for name, value in changes.items() if name != "*" and name[:3] != "log"}
-        if plain:
-            facts = replaced(facts, plain)
-        scope.facts = self.facts[key] = facts
-        if "log" in changes:
-            self.logs[key] = changes["log"]
-        for name, value in changes.items():
-            if name[:4] == "log.":
-                self._append(key, name[4:], value)
-
-    def _append(self, key: str, part: str, value: Any) -> None:
-        log = self.logs.get(key)
-        if log is None:
-            record = self.scope.state.get(key)
-            log = self.contract.empty_log if record is None else record.log
-        self.logs[key] = replaced(log, {part: (*getattr(log, part), value)})
-
-    def _move(self, move: Move) -> None:
-        scope = self.scope
-        state = scope.facts.state
-        rows = [row for row in self.contract.transitions.of(state, move.event) if self._guard_holds(row)]
-        if len(rows) != 1:
-            raise RuleError(f"{len(rows)} transitions for {state} and {move.event!r}")
-        row = rows[0]
-        actor = scope.choose(move.actor, scope) if isinstance(move.actor, Choice) else move.actor.read(scope)
-        evidence = {}
-        for item in move.evidence:
-            value = item.value.read(scope)
-            if value is not None:
-                evidence[item.key] = str(value)
-        if move.open_evidence is not None:
-            evidence = {**scope.choose(move.open_evidence, scope), **evidence}
-        self._write(scope.facts.moved(row.target, scope.now_s, actor, evidence))
-        scope.trace.fired.append(row.key)
-        scope.trace.requirements.extend((*row.requirements, *move.requirements))
-
-    def _guard_holds(self, row: Transition) -> bool:
-        self.scope.owner = row.key
-        return row.guard.decide(self.scope)
-
-    def changes(self) -> tuple[Change, ...]:
-        state = self.scope.state
-        changes = []
-        for key, facts in self.facts.items():
-            base = state.get(key)
-            log = self.logs.get(key, self.contract.empty_log if base is None else base.log)
-            version = 1 if base is None else (base.version or 1) + 1
-            changes.append(Change(key, base, None if facts is None else Record(version, facts, log)))
-        return tuple(changes)
-
-    def parts(self, element: Any) -> tuple[Part, ...]:
-        changes = self.changes()
-        return (Part(element, changes),) if changes else ()
 
 
 # Commit ----------------------------------------------------------------------------------------------------------
