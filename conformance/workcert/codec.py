@@ -34,6 +34,7 @@ from workcert.references import (
     resolve,
 )
 from workcert.structuring import CodecError, structure
+from workspec.core.choice import UNSEEN as NOT_SHOWN
 
 __all__ = [
     "LITERAL_FORMS",
@@ -290,7 +291,8 @@ def _plain(value: Any, place: str, nested: Callable[[Any], Any] | None) -> Any:
     if isinstance(value, (list, tuple)):
         return [inner(member, f"[{index}]") for index, member in enumerate(value)]
     if attrs.has(type(value)):
-        return {f.name: inner(getattr(value, f.name), f".{f.name}") for f in attrs.fields(type(value))}
+        members = {f.name: getattr(value, f.name) for f in attrs.fields(type(value))}
+        return {name: inner(member, f".{name}") for name, member in members.items() if member is not NOT_SHOWN}
     raise CodecError(place, f"{type(value).__name__} has no JSON form")
 
 

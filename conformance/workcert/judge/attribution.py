@@ -104,6 +104,16 @@ def for_elements(contract: Contract, committed: Committed, expected: Sequence[An
     return _unique(_nearest(found), own)
 
 
+def for_answer(contract: Contract, decision: Decision) -> Ids:
+    """An answer is wrong in what no effect writes: the last move or effect says what the call does."""
+    fired = decision.trace.fired
+    event = next((row.event for name in reversed(fired) for row in contract.transitions.rows if row.key == name), None)
+    steps = tuple(walk_steps(decision.operation.steps))
+    moves = [step.requirements for step in steps if isinstance(step, Move) and step.event == event]
+    acts = [step.requirements for step in steps if isinstance(step, Effect) and step.name in fired]
+    return next(iter((*moves, *acts[::-1])), ()) or for_success(decision)
+
+
 def for_success(decision: Decision) -> Ids:
     """The rules of a call that succeeds: its own ids, else those of its effects."""
     if decision.operation.requirements:

@@ -72,7 +72,7 @@ class Judge:
     unversioned: set[str] = field(factory=set)
     """Keys of injected rows without a version that nothing has updated since."""
     exempt: set[tuple[str, str]] = field(factory=set)
-    """Keys and ids of invariants that an injected row broke from the start: an older version's doing."""
+    """Keys and ids of invariants that a row broke from the start: an older version's doing."""
 
     # One call, alone -----------------------------------------------------------------------------------------------
 
@@ -134,13 +134,24 @@ class Judge:
         stale: Stale | None = None,
     ) -> Judged:
         """Commit a decision on the present state, and judge what was seen of it."""
-        committed = commit(self.binding.contract, self.state, decision)
+        committed = commit(self.binding.contract, self.state, self._relocated(decision))
         failure = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
         if failure is not None:
             return Judged(committed, self._maybe_stale(failure, committed, observed, stale or NOTHING_STALE))
         changed = self._changed(committed)
         broken = self._accept(committed, observed, read)
         return Judged(committed, broken, changed)
+
+    def _relocated(self, decision: Decision) -> Decision:
+        """A creation contends with one that came between under another id, too: ids are the store's own, the place
+        that they name is not."""
+        operation, scope = decision.operation, decision.scope
+        if not isinstance(operation, Operation) or not operation.again or not decision.parts:
+            return decision
+        key = operation.locate(evolve(scope, state=self.state))
+        if key == scope.key or key not in self.state:
+            return decision
+        return decide(self.binding.contract, self.state, Call(operation.name, scope.call), scope.now_s, scope.choose)
 
     def follow(self, call: Call, now_s: int, observed: Observed) -> None:
         """Let the model make the call without comparing anything."""
@@ -223,7 +234,7 @@ class Judge:
         elif decision.rule is not None:
             ids = decision.rule_requirements
         else:
-            ids = attribution.for_record(contract, committed, found, attribution.for_success(decision))
+            ids = attribution.for_record(contract, committed, found, attribution.for_answer(contract, decision))
         return Failure(ids or contract.comparisons["read"], Kind.ANSWER, "the answer differs", found)
 
     def _ids_of_elements(
@@ -405,6 +416,8 @@ class Judge:
             row = read(key)
             if row is None:
                 continue
+            if key not in self.records:
+                self._exempt(key, record)
             broken = broken or self._across(committed, key, row, code)
             self.versions[key], self.records[key] = row.version, row.record
             self.unversioned.discard(key)
@@ -495,7 +508,12 @@ class Judge:
         self.versions[key] = 1 if version is None else version
         if version is None:
             self.unversioned.add(key)
-        self.records[key] = presented = self.binding.contract.present(record)
+        self.records[key] = self.binding.contract.present(record)
+        self._exempt(key, record)
+
+    def _exempt(self, key: str, record: Record) -> None:
+        """What a row broke when it came, injected or migrated, is not asked of it."""
+        presented = self.binding.contract.present(record)
         for invariant in self.binding.contract.invariants:
             if invariant.of == "record" and not invariant.holds(presented):
                 self.exempt.add((key, invariant.requirement))

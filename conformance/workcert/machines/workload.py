@@ -92,6 +92,9 @@ class WorkloadMachine(RuleBasedStateMachine):
         self.secrets = "SECRETS" in backend.profiles
         self.durable = "DURABLE" in backend.profiles
         self.legacy = "LEGACY" in backend.profiles
+        for name in self.handles():
+            # Opened before the first step, as in a case: one that is opened later has seen all.
+            store.handle(name)
 
     # What rules may draw from ------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from attrs import frozen
 from workcert.backends.registry import LoadedBackend
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
-from workcert.judge.verdict import Failure
+from workcert.judge.verdict import Failure, Kind
 from workcert.run.case import CaseRun, run_case
 from workcert.run.events import CaseEnded, Emit, ProfileTried, StepJudged, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
@@ -135,6 +135,17 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure) ->
         steps = failed[0].steps if failed else ()
         return CaseEnded(
             suite, case.header.name, Verdict.FLAKY, case, failure=failure, steps=steps, reproduced=reproduced
+        )
+    if failure.kind is Kind.EXPECTATION:
+        # The judge agrees with the store; only a written expectation does not, and smaller cases have none.
+        return CaseEnded(
+            suite,
+            case.header.name,
+            Verdict.FAILED,
+            case,
+            failure=failure,
+            steps=failed[-1].steps,
+            reproduced=(REPLAYS, REPLAYS),
         )
     shrunk, executions = shrunk_case(store, case, failure)
     final = run_case(store, shrunk)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, cast
 
 import attrs
 from attrs import define, field
@@ -30,7 +31,8 @@ from workcert.judge.verdict import END, TOGETHER, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
 from workcert.run.calling import Answered, CallHung, Observed, Refusal, observe, time_limit
 from workcert.run.store import StoreUnderTest
-from workspec.core.interpreter import instants
+from workspec.core.choice import UNSEEN
+from workspec.core.interpreter import decide, instants
 from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
@@ -82,6 +84,8 @@ class Execution:
     answers: Answers = field(factory=Answers)
     runs: list[StepRun] = field(factory=list)
     failure: Failure | None = None
+    unforced: str = ""
+    """Why a frozen block showed nothing of an interleaving."""
     _at_s: int = 0
     _history: list[State] = field(factory=lambda: [{}])
     _seen_up_to: dict[str, int] = field(factory=dict)
@@ -312,6 +316,7 @@ class Execution:
         record, actors = getattr(found, "workload", None), self.store.backend.actors
         if not isinstance(record, self.binding.record):
             raise Unreadable(f"reading {key} back answered with {type(found).__name__}, which holds no record")
+        record = _with_tuples(record)
         return Row(found.version, record if not actors else _with_actors(record, actors))
 
     def _unreadable(self, step: Plain, trouble: Unreadable) -> StepRun:
@@ -356,7 +361,9 @@ class Execution:
         self._ids_of_case = requirements
 
     def _answer_differences(self, step: Call, observed: Observed) -> list[Any]:
-        return [] if step.expect is None else expectation_differences(step.expect, observed, self.answers)
+        if step.expect is None or (isinstance(observed, Answered) and not _is_whole(observed.value)):
+            return []
+        return expectation_differences(step.expect, observed, self.answers)
 
     def _record_differences(
         self, step: Call, call: ModelCall, observed: Observed, before: State
@@ -377,6 +384,8 @@ class Execution:
         if step.record is None:
             return []
         row = self.read(key)
+        if row is not None and not _is_whole(row.record):
+            return []
         matcher = resolve(step.record, self.answers)
         return list(match(matcher, None if row is None else to_json(row.record), "record"))
 
@@ -403,7 +412,13 @@ class Execution:
             return self._left_out(step, why)
         with self.store.ability("inject"):
             self.store.handle(step.on).inject(record=record, version=step.version)
+        key = self.binding.key_of(record)
+        self._rows.clear()
+        row = None if step.version is None else self.read(key)
         self.judge.inject(self.binding.contract.absorb(record, step.version), step.version)
+        if row is not None:
+            # The numbers of versions are the store's own.
+            self.judge.versions[key] = row.version
         self._history.append(self.judge.state)
         self.answers.put(step.id, record)
         return StepRun(step.id, step.on, None, "inject", {"record": record}, None, None, note=step.note or "")
@@ -436,7 +451,11 @@ class Execution:
         if trouble:
             raise trouble[0]
         if not ran:
-            # The call did not come to its guarded write: it stands before the others.
+            # The call did not come to its guarded write: it stands before the others. If it should have, then nothing
+            # was forced, and what is written of the outcome holds of another order.
+            if decide(self.binding.contract, before, call, now_s).parts:
+                self.unforced = f"{held.call} wrote without running the callback of pause: no interleaving was forced"
+                self.literal = False
             first = self._judged(held, call, now_s, observed)
             meanwhile()
             return self._combined(step, first, ran)
@@ -563,6 +582,28 @@ def expectation_differences(expectation: Any, observed: Observed, answers: Mappi
     if expectation.details is not None:
         found.extend(match(resolve(expectation.details, answers), to_json(observed.details), "details"))
     return found
+
+
+def _with_tuples(record: Any) -> Any:
+    """A store may answer with lists where the vocabulary has tuples."""
+    members = {name: getattr(record, name) for name in _tuples_of(cast(Hashable, type(record)))}
+    lists = {name: tuple(value) for name, value in members.items() if isinstance(value, list)}
+    return attrs.evolve(record, **lists) if lists else record
+
+
+@cache
+def _tuples_of(record: Hashable) -> tuple[str, ...]:
+    members = attrs.fields(cast("type[Any]", record))
+    return tuple(member.name for member in members if str(member.type).startswith("tuple"))
+
+
+def _is_whole(value: Any) -> bool:
+    """Nothing of it is hidden, at any depth of its carriers."""
+    if isinstance(value, list | tuple):
+        return all(_is_whole(item) for item in value)
+    if attrs.has(type(value)):
+        return all(_is_whole(getattr(value, f.name)) for f in attrs.fields(type(value)))
+    return value is not UNSEEN
 
 
 def _brief(observed: Observed) -> Any:
