@@ -1,0 +1,109 @@
+"""Running one suite on one miniature until it finds something."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+from attrs import frozen
+
+from workcert.backends.registry import describe
+from workcert.cases.library import builtin_cases
+from workcert.cases.model import Case
+from workcert.run.case import CaseRun, run_case
+from workcert.run.engine import Effort, Options, examined, run_scenarios
+from workcert.run.events import CaseEnded, Event, StepJudged, Verdict
+from workcert.run.stateful import run_stateful
+from workcert.run.store import StoreUnderTest
+
+from .model import SCENARIOS
+
+EXAMPLES, SEED = 150, 1
+"""Of the stateful suite, for each miniature."""
+
+
+@cache
+def scenarios() -> tuple[Case, ...]:
+    return builtin_cases("workload")
+
+
+@frozen
+class Caught:
+    """``steps``: calls made until the first failure."""
+
+    ended: CaseEnded
+    steps: int
+    seconds: float
+
+    @property
+    def requirement(self) -> str:
+        assert self.ended.failure is not None
+        return self.ended.failure.requirement
+
+    @property
+    def case(self) -> Case:
+        assert self.ended.case is not None
+        return self.ended.case
+
+
+def caught(name: str, backend: Any, suite: str, *, examples: int = EXAMPLES, seed: int = SEED) -> Caught | None:
+    """The first finding of a suite, replayed and shrunk; None when it finds nothing."""
+    began = time.perf_counter()
+    with StoreUnderTest.of(describe(name, backend)) as store:
+        ended, steps = _by_scenarios(store) if suite == SCENARIOS else _by_machine(store, examples, seed)
+    return None if ended is None else Caught(ended, steps, time.perf_counter() - began)
+
+
+def _by_scenarios(store: StoreUnderTest) -> tuple[CaseEnded | None, int]:
+    steps = 0
+    for case in scenarios():
+        run = run_case(store, case)
+        steps += len(run.steps)
+        if run.verdict is Verdict.FAILED and run.failure is not None:
+            return examined(store, SCENARIOS, case, run.failure), steps
+    return None, steps
+
+
+class _Found(Exception):  # noqa: N818 - ends a run at its first finding
+    pass
+
+
+def _by_machine(store: StoreUnderTest, examples: int, seed: int) -> tuple[CaseEnded | None, int]:
+    found: list[CaseEnded] = []
+    steps = 0
+
+    def emit(event: Event) -> None:
+        nonlocal steps
+        steps += isinstance(event, StepJudged)
+        if isinstance(event, CaseEnded) and event.verdict is not Verdict.PASSED:
+            found.append(event)
+            raise _Found
+
+    with suppress(_Found):
+        run_stateful(store, Options(effort=Effort.QUICK, examples=examples, seed=seed), emit)
+    return (found[0] if found else None), steps
+
+
+def replay(name: str, backend: Any, case: Case) -> CaseRun:
+    with StoreUnderTest.of(describe(name, backend)) as store:
+        return run_case(store, case)
+
+
+def accusations(name: str, backend: Any, *, examples: int, seed: int = SEED, first: bool = False) -> list[str]:
+    """What both suites say against a store, one line for each failure; or the first only."""
+    found: list[str] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, CaseEnded) and event.verdict not in (Verdict.PASSED, Verdict.SKIPPED):
+            said = event.failure
+            what = event.reason if said is None else f"{said.requirement}: {said.text}"
+            found.append(f"{event.name}: {what}")
+            if first:
+                raise _Found
+
+    with StoreUnderTest.of(describe(name, backend)) as store, suppress(_Found):
+        run_scenarios(store, scenarios(), emit)
+        run_stateful(store, Options(effort=Effort.QUICK, examples=examples, seed=seed), emit)
+    return found

@@ -1,0 +1,160 @@
+"""Adapters that misbehave: each ends in a clear sentence or in the right verdict, never in a traceback or a hang."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import define, frozen
+
+from workcert.backends.protocol import Place
+
+from .handles import Around, Wrapped
+
+
+class Odd(Around):
+    def claim(self, **_arguments: Any) -> Any:
+        raise ZeroDivisionError("no worker is no divisor")
+
+
+class Exits(Around):
+    def claim(self, **_arguments: Any) -> Any:
+        raise SystemExit(3)
+
+
+class Hangs(Around):
+    def start(self, **_arguments: Any) -> Any:
+        time.sleep(60)
+
+
+class HangingRead(Around):
+    def get(self, **_arguments: Any) -> Any:
+        time.sleep(60)
+
+
+class WrongAnswer(Around):
+    def claim(self, **arguments: Any) -> Any:
+        self.inner.claim(**arguments)
+        return ("claimed", 1)
+
+
+class WrongRecord(Around):
+    def get(self, **arguments: Any) -> Any:
+        found = self.inner.get(**arguments)
+        return None if found is None else {"workload": found.workload, "version": found.version}
+
+
+class BareRecord(Around):
+    def get(self, **arguments: Any) -> Any:
+        found = self.inner.get(**arguments)
+        return None if found is None else found.workload
+
+
+class WrongList(Around):
+    def enforce_deadlines(self, **arguments: Any) -> Any:
+        return len(self.inner.enforce_deadlines(**arguments))
+
+
+class NoReset(Around):
+    def reset(self) -> None:
+        pass
+
+
+class BrokenReset(Around):
+    def reset(self) -> None:
+        raise OSError("read-only")
+
+
+class NoRestart(Around):
+    def restarted(self) -> None:
+        self.inner._shelf.state = {}
+
+
+class NoPause(Around):
+    def pause(self, callback: Callable[[], None] | None) -> None:
+        pass
+
+
+class LatePause(Around):
+    armed: Callable[[], None] | None = None
+
+    def pause(self, callback: Callable[[], None] | None) -> None:
+        self.armed = callback
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self.inner, name)
+        return (lambda **arguments: self.then(call(**arguments))) if self.inner._contract.has(name) else call
+
+    def then(self, answer: Any) -> Any:
+        armed, self.armed = self.armed, None
+        if armed is not None:
+            armed()
+        return answer
+
+
+class EmptySnapshot(Around):
+    def snapshot(self) -> Mapping[str, int | None]:
+        return {}
+
+
+class ConstantSnapshot(Around):
+    def snapshot(self) -> Mapping[str, int | None]:
+        return {"some": 1}
+
+
+class BrokenSnapshot(Around):
+    def snapshot(self) -> Any:
+        return None
+
+
+class BrokenInject(Around):
+    def inject(self, **_arguments: Any) -> None:
+        raise NotImplementedError
+
+
+@define(eq=False)
+class Apart(Wrapped):
+    """Every handle is on a store of its own."""
+
+    count: int = 0
+
+    def open(self, place: Place, config: Mapping[str, Any]) -> Any:
+        self.count += 1
+        return self.right.open(Place(place.path, f"{place.name}-{self.count}"), config)
+
+
+@frozen
+class Liar:
+    """``says``: what the sentence holds that ends the run; or the requirement that fails; or why it is unknown; empty
+    when nothing may be said."""
+
+    name: str
+    make: Callable[[], Any]
+    says: str
+
+
+def liar(name: str, around: type[Around], says: str) -> Liar:
+    return Liar(name, lambda: Wrapped(around), says)
+
+
+LIARS = (
+    liar("raises something odd", Odd, "WRK-CLM- ZeroDivisionError"),
+    liar("ends the process", Exits, "WRK-CLM- SystemExit"),
+    liar("hangs", Hangs, "has not answered within"),
+    liar("hangs at a read", HangingRead, "has not answered within"),
+    liar("answers with a wrong type", WrongAnswer, "WRK-CLM-09 the answer differs"),
+    liar("reads a record as a mapping", WrongRecord, "WRK-GEN-01 answered with dict"),
+    liar("reads a record without its version", BareRecord, "WRK-GEN-01 answered with Workload"),
+    liar("answers a pass with a number", WrongList, "WRK-EDL-01 the answer differs"),
+    liar("lies about reset", NoReset, "claims the ability reset, but rows are left"),
+    liar("cannot reset", BrokenReset, "claims the ability reset, but handle.reset raised OSError: read-only"),
+    liar("lies about restart", NoRestart, "WRK-INV-14 is gone"),
+    liar("never pauses", NoPause, ""),
+    liar("pauses after the write", LatePause, "claims the ability pause, but its callback runs after the write"),
+    liar("shows an empty snapshot", EmptySnapshot, "claims the ability snapshot, but snapshot shows no row"),
+    liar("shows a constant snapshot", ConstantSnapshot, "claims the ability snapshot, but"),
+    liar("shows no snapshot", BrokenSnapshot, "claims the ability snapshot, but handle.snapshot raised TypeError"),
+    liar("cannot inject", BrokenInject, "claims the ability inject, but handle.inject raised NotImplementedError"),
+    Liar("lies about a second handle", lambda: Apart(Around), "claims the ability second_handle, but what one handle"),
+)
