@@ -1,0 +1,60 @@
+"""How often the stateful suite accuses a store that is right: it must be never.
+
+    PYTHONPATH=spec:impl:conformance python conformance/bench/bench_false_alarms.py --backend memory --examples 2000
+
+Runs the suite once for each seed and prints examples, steps and failures, each failure with its shrunk case. The exit
+code is 1 when there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from workcert.backends.registry import LoadedBackend, find
+from workcert.cases.write import write
+from workcert.run.engine import Effort, Options
+from workcert.run.events import CaseEnded, Event, ExamplesRun, Verdict
+from workcert.run.stateful import run_stateful
+from workcert.run.store import StoreUnderTest
+
+
+def run(backend: LoadedBackend, examples: int, seed: int) -> int:
+    """One seed; how many failures it found."""
+    ended: list[CaseEnded] = []
+    done = ExamplesRun("stateful", 0, 0)
+
+    def emit(event: Event) -> None:
+        nonlocal done
+        if isinstance(event, ExamplesRun):
+            done = event
+        elif isinstance(event, CaseEnded) and event.verdict is not Verdict.PASSED:
+            ended.append(event)
+
+    began = time.perf_counter()
+    with StoreUnderTest.of(backend) as store:
+        run_stateful(store, Options(effort=Effort.CI, examples=examples, seed=seed), emit)
+    print(f"{seed:4} {done.done:9,} {done.steps:9,} {len(ended):9} {time.perf_counter() - began:8.1f}", flush=True)
+    for event in ended:
+        print(f"     {event.verdict}: {event.failure.requirements if event.failure else event.reason}")
+        print(f"     {event.failure.text if event.failure else ''}")
+        print("" if event.case is None else write(event.case))
+    return len(ended)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--backend", default="memory", help="memory, sqlite, specification, or one of your own")
+    parser.add_argument("--examples", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=10)
+    asked = parser.parse_args()
+    (backend,) = (each for each in find(asked.backend) if each.binding.name == "workload")
+    print("seed  examples     steps  failures  seconds")
+    failures = sum(run(backend, asked.examples, seed) for seed in range(asked.seeds))
+    print(f"{failures} failures: {'ok' if not failures else 'FALSE ALARMS, or a store that is wrong'}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
