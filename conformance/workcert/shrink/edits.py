@@ -124,9 +124,7 @@ def without_judgement_on(leaf: Leaf, gone: set[str]) -> Leaf:
     """The leaf without those of its judging members that refer to steps that are gone."""
     if not isinstance(leaf, Call):
         return leaf
-    stale = [
-        name for name in JUDGED if any(base(ref.step) in gone for ref in references(getattr(leaf, name)))
-    ]
+    stale = [name for name in JUDGED if any(base(ref.step) in gone for ref in references(getattr(leaf, name)))]
     changes: dict[str, Any] = dict.fromkeys(stale)
     if "of" in stale:
         # They were about the record that `of` named; about another one they would be nonsense.

@@ -14,6 +14,7 @@ from workspec.workload.facts import EMPTY_LOG, Facts, absorb, present
 from workspec.workload.invariants import INVARIANTS
 from workspec.workload.operations import OPERATIONS
 from workspec.workload.requirements import CATALOGUE
+from workspec.workload.rules import canonical_json, deadline_instant
 from workspec.workload.tables import STATES, TABLES, TRANSITIONS
 from workspec.workload.vocabulary import ErrorCode, State
 
@@ -23,44 +24,74 @@ def result_id_of(facts: Facts) -> Hashable | None:
 
 
 def fold(record: Record, now_s: int) -> Hashable:
-    """The identity of a state for search: what can still make a difference, with instants relative to now.
+    """The identity of a record for search: all that can still make a difference to a later call.
 
-    An instant that has passed is as passed as any other. The count of retries matters only until back-off has
-    reached its cap. Ids and tokens are replaced by their place, which is the count of attempts.
+    Instants are counted from now, and one that has passed is as passed as any other. Claim and attempt ids follow
+    from the count of tokens. What a state can never use again is left out: a final record has no deadline, and
+    retries stop to count where back-off has reached its cap. The log is left out, so reads may show more than this.
     """
     facts: Facts = record.facts
-    timeouts, policy = facts.terms.timeouts, facts.terms.retry_policy
+    state = facts.state
+    resting = (facts.workload_id, facts.contract_version, state, facts.last_token, _reports_of(facts))
+    common = (*resting, _terms_of(facts, now_s))
+    if state == State.SUCCEEDED:
+        return (*common, _result_of(facts))
+    if state == State.CANCELLED:
+        return common
+    claim = facts.claim
 
-    def ahead(instant: int | None, timeout_ms: int | None) -> int | None:
-        """Seconds since the base of a deadline, cut where the deadline has passed."""
-        if instant is None or timeout_ms is None:
-            return None
-        return min(now_s - instant, -(-timeout_ms // 1000))
-
-    def due(instant: int | None) -> int | None:
+    def left(instant: int | None) -> int | None:
         return None if instant is None else max(instant - now_s, 0)
 
-    claim = facts.claim
-    ready = facts.state == State.READY
-    since = max(facts.ready_at or facts.created_at, facts.next_attempt_at or facts.created_at)
-    doublings = max(policy.max_delay_ms // max(policy.initial_delay_ms, 1), 1).bit_length() + 1
+    held = None if claim is None else (claim.worker_id, left(claim.expires_at))
+    if state == State.CANCELLATION_REQUESTED:
+        return (*common, held)
+    timeouts = facts.terms.timeouts
+    deadlines = [left(deadline_instant(facts.created_at, timeouts.overall_ms))]
+    if state == State.READY:
+        since, due = facts.ready_at, facts.next_attempt_at
+        since = facts.created_at if since is None else since
+        since = since if due is None else max(since, due)
+        deadlines += (left(due) or 0, left(deadline_instant(since, timeouts.queue_ms)))
+    elif claim is not None:
+        deadlines.append(left(deadline_instant(claim.last_heartbeat, timeouts.heartbeat_ms)))
+        started_at = None if facts.attempt is None else facts.attempt.started_at
+        began = (claim.claimed_at, timeouts.claim_ms) if started_at is None else (started_at, timeouts.execution_ms)
+        deadlines.append(left(deadline_instant(*began)))
+    counts = (facts.attempt_count, facts.operator_retries, _counted_retries(facts))
+    return (*common, held, counts, *deadlines)
+
+
+def _reports_of(facts: Facts) -> Hashable:
+    return tuple((r.fencing_token, r.worker_id, r.kind, r.error, r.effect) for r in facts.reports)
+
+
+def _result_of(facts: Facts) -> Hashable:
+    """What a repeated completion is compared with (WRK-CMP-02)."""
+    result = facts.result
+    if result is None:
+        return None
+    token = result.provenance.get("fencing_token")
+    return (result.result_id, result.produced_by, token, canonical_json(result.output))
+
+
+def _terms_of(facts: Facts, now_s: int) -> Hashable:
+    """The members that a repeated admission is compared with (WRK-REP-02)."""
+    terms = facts.terms
+    not_before = None if terms.not_before is None else max(terms.not_before - now_s, -1)
     return (
-        facts.workload_id,
-        facts.state,
-        facts.attempt_count,
-        facts.operator_retries,
-        min(facts.retry_count, doublings) if policy.backoff == "exponential" else 0,
-        due(facts.next_attempt_at) if ready else None,
-        ahead(facts.created_at, timeouts.overall_ms),
-        ahead(since, timeouts.queue_ms) if ready else None,
-        None if claim is None else (claim.worker_id, max(claim.expires_at - now_s, 0)),
-        None if claim is None else ahead(claim.claimed_at, timeouts.claim_ms),
-        None if claim is None else ahead(claim.last_heartbeat, timeouts.heartbeat_ms),
-        None if facts.attempt is None else ahead(facts.attempt.started_at, timeouts.execution_ms),
-        facts.attempt is not None and facts.attempt.started_at is not None,
-        tuple((r.fencing_token, r.worker_id, r.kind, r.error, r.effect) for r in facts.reports),
-        result_id_of(facts),
+        *(terms.definition_id, terms.definition_revision, terms.environment, terms.input_hash, terms.priority),
+        *(terms.capability_snapshot, terms.connection_scopes, terms.retry_policy, terms.timeouts),
+        *(terms.dependencies, not_before),
     )
+
+
+def _counted_retries(facts: Facts) -> int:
+    policy = facts.terms.retry_policy
+    if policy.backoff != "exponential" or policy.initial_delay_ms <= 0:
+        return 0
+    most = -(-policy.max_delay_ms // policy.initial_delay_ms)
+    return min(facts.retry_count, max(most - 1, 0).bit_length())
 
 
 def instant(call: Call, at_s: int | None) -> int:

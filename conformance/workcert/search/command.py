@@ -1,0 +1,108 @@
+"""The search as a command: a report for people or programs, progress on a terminal only."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from tabulate import tabulate
+
+from workcert.binding import bindings
+from workcert.cases.write import write
+from workcert.search.breadth import search
+from workcert.search.result import Progress, SearchResult
+from workspec.core.condition import ABOVE, AT, BELOW
+from workspec.core.configuration import Configuration
+from workspec.workload.configurations import CONFIGURATIONS as WORKLOAD
+
+CONFIGURATIONS: Final[Mapping[str, Sequence[Configuration]]] = {"workload": WORKLOAD}
+"""By contract; the first is taken when none is named."""
+
+HOLDS, BROKEN, CANNOT_RUN = 0, 1, 2
+
+
+def run(contract_name: str, configuration_name: str | None, limit: int | None, as_json: bool) -> int:
+    """Search a configuration and print what was found.
+
+    Args:
+        contract_name: ``workload``.
+        configuration_name: one of its configurations, the first if None.
+        limit: stop after so many states.
+        as_json: for programs; the report then holds the cases of violations as text.
+
+    Returns:
+        0 when all invariants hold in what was searched, 1 when one is broken, 2 when there is nothing of that name.
+    """
+    known = CONFIGURATIONS.get(contract_name, ())
+    chosen = [each for each in known if configuration_name in (None, each.name)]
+    if not chosen:
+        names = ", ".join(each.name for each in known) or "none"
+        wanted = f"configuration {configuration_name!r}" if known else f"contract {contract_name!r} to search"
+        print(f"workcert search: no {wanted}; there are: {names}", file=sys.stderr)
+        return CANNOT_RUN
+    result = search(bindings()[contract_name].contract, chosen[0], limit, _progress_on_terminal())
+    print(json.dumps(as_plain(result), indent=2) if as_json else as_text(result, chosen[0].text))
+    return BROKEN if result.violations else HOLDS
+
+
+def as_plain(result: SearchResult) -> dict[str, Any]:
+    """The whole result as JSON; the same search gives the same."""
+    return {
+        "contract": result.contract,
+        "configuration": result.configuration,
+        "states": result.states,
+        "transitions": result.transitions,
+        "depth": result.depth,
+        "frontier": result.frontier,
+        "frontier_empty": result.frontier_empty,
+        "violations": [
+            {"requirement": each.requirement, "text": each.text, "case": write(each.case)} for each in result.violations
+        ],
+        "never_fired": list(result.never_fired),
+        "sides": {key: list(sides) for key, sides in result.sides.items()},
+    }
+
+
+def as_text(result: SearchResult, about: str) -> str:
+    """The report for people."""
+    left = f"{result.frontier:,} states not looked at" if result.frontier else "empty: nothing else can be reached"
+    rows = [
+        ("states", f"{result.states:,}"),
+        ("calls and steps of time", f"{result.transitions:,}"),
+        ("longest path", f"{result.depth:,} steps"),
+        ("frontier", left),
+        ("broken requirements", ", ".join(each.requirement for each in result.violations) or "none"),
+    ]
+    parts = [
+        f"{result.contract}, configuration {result.configuration}: {about}",
+        tabulate(rows, tablefmt="plain", disable_numparse=True),
+        *(f"{each.requirement}: {each.text}\n{write(each.case)}" for each in result.violations),
+        _listed("Never took part", result.never_fired),
+        _listed("Sides of a bound never seen", _missing_sides(result)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _missing_sides(result: SearchResult) -> list[str]:
+    missing = {key: [s for s in (BELOW, AT, ABOVE) if s not in seen] for key, seen in result.sides.items()}
+    return [f"{key}: {' and '.join(sides)}" for key, sides in missing.items() if sides]
+
+
+def _listed(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"{title} ({len(lines)}):", *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def _progress_on_terminal() -> Callable[[Progress], None] | None:
+    if not sys.stderr.isatty():
+        return None
+    began = time.monotonic()
+
+    def show(now: Progress) -> None:
+        rate = now.states / max(time.monotonic() - began, 0.001)
+        line = f"{now.states:,} states, {now.frontier:,} to look at, depth {now.depth}, {rate:,.0f} states/s"
+        print(f"\r{line:<78}", end="" if now.frontier else "\n", file=sys.stderr, flush=True)
+
+    return show
