@@ -286,9 +286,10 @@ class Judge:
 
     def _shows_commit(self, committed: Committed, key: str, row: Row) -> bool:
         """What the model's refusal appends to the record stands there."""
-        before, after = self.records.get(key), self.binding.contract.present(committed.state[key])
+        before = self.records.get(key)
         if before is None or not committed.decision.parts:
             return False
+        after = self.binding.contract.present(committed.state[key])
         for member in fields(type(after)):
             old, new, seen = (getattr(record, member.name) for record in (before, after, row.record))
             if isinstance(new, tuple) and isinstance(seen, Sequence) and len(new) > len(old):
