@@ -12,7 +12,7 @@ import argparse
 import sys
 import time
 
-from workcert.backends.registry import LoadedBackend, find
+from workcert.backends.registry import BackendError, LoadedBackend, find
 from workcert.cases.write import write
 from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, ExamplesRun, Verdict
@@ -45,11 +45,15 @@ def run(backend: LoadedBackend, examples: int, seed: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--backend", default="memory", help="memory, sqlite, specification, or one of your own")
+    parser.add_argument("--backend", default="memory", help="memory, sqlite, specification, or package.module:NAME")
     parser.add_argument("--examples", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=10)
     asked = parser.parse_args()
-    (backend,) = (each for each in find(asked.backend) if each.binding.name == "workload")
+    try:
+        (backend,) = (each for each in find(asked.backend) if each.binding.name == "workload")
+    except BackendError as error:
+        print(error, file=sys.stderr)
+        return 2
     print("seed  examples     steps  failures  seconds")
     failures = sum(run(backend, asked.examples, seed) for seed in range(asked.seeds))
     print(f"{failures} failures: {'ok' if not failures else 'FALSE ALARMS, or a store that is wrong'}")

@@ -12,7 +12,6 @@ from workcert.run.calling import Observed
 from workspec.core.interpreter import Outcome
 from workspec.core.scope import Trace
 
-
 TOGETHER: Final = "together"
 """The note of a step of calls that ran at once."""
 END: Final = "(end)"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+
 from attrs import define, field
 
-from workcert.report.model import CheckCount, CoverageLine, CoverageTables, KeyCount, SideCount
 from workcert.judge.verdict import END, TOGETHER
+from workcert.report.model import CheckCount, CoverageLine, CoverageTables, KeyCount, SideCount
 from workcert.run.events import CaseEnded, Event, StepJudged, Verdict
 from workspec.core.condition import ABOVE, AT, BELOW, Comparison
 from workspec.core.contract import Contract, conditions_of, steps_of
