@@ -42,7 +42,7 @@ The call answered otherwise than it must: the answer differs
 Also took part: WRK-INV-11
 
 n    time    handle    operation    arguments            expected            seen                what changed
-1    10      A         admit        request=plain()      workload=READY      as expected         workload#1: (no
+1    10      A         admit        request=ordinary()   workload=READY      as expected         workload#1: (no
                                                          created=true                            record) → "READY"
 2    11      A         claim        workload_id=w.workl  claim_id="claim#1"  as expected         state: "READY" →
                                     oad.workload_id,     worker_id="a"                           "CLAIMED";
@@ -57,7 +57,7 @@ n    time    handle    operation    arguments            expected            see
                                                          expires_at=17       expires_at=18
                                                          last_heartbeat=12   last_heartbeat=12
 
-plain(...) leaves out the members that hold an ordinary value or the least one; the case file has them all.
+ordinary(...) names what is out of the ordinary; the case file has every member.
 
 member      expected    seen
 expires_at  17          18
@@ -144,7 +144,9 @@ def test_a_fence_is_one_word_when_it_comes_from_one_claim() -> None:
 
 def test_a_request_says_what_is_particular() -> None:
     first = admit("w", priority=7, timeouts={"queue_ms": 4000, "claim_ms": None}, idempotency_key="k")
-    assert written(first) == "request=plain(priority=7, timeouts.queue_ms=4000)"
+    assert written(first) == (
+        'request=ordinary(idempotency_key="k", priority=7, timeouts={queue_ms: 4000, claim_ms: null})'
+    )
     second = admit("v", priority=7, timeouts={"queue_ms": 4001, "claim_ms": None}, idempotency_key="two")
     assert written(second, first) == 'request=as w(idempotency_key="two", timeouts.queue_ms=4001)'
     assert written(evolve(first, id="u"), first) == "request=as w"

@@ -26,7 +26,7 @@ from workcert.cases import (
     write,
 )
 from workcert.codec import JsonBytes, Ref, RepeatText, references
-from workcert.shrink import Failure, Shrunk, alike, shrink, size
+from workcert.shrink import Failure, Shrunk, alike, settled, shrink, size
 
 from .planted import BUGS, Bug, failing_case, judge
 
@@ -325,3 +325,24 @@ def test_an_unknown_contract_is_shrunk_without_types() -> None:
     steps = (Call("p", "A", "put", {"item": {"name": "long", "tags": ["a", "b"]}}), Call("q", "A", "take", {}))
     found = shrink(Case(Header("toy", "a", "b"), steps), when(lambda each: size(each) == 2)).case
     assert found.steps == (Call("p", "A", "put", {"item": None}), Call("q", "A", "take", {}))
+
+
+# Ordinary values -------------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_matter_becomes_ordinary_and_what_matters_stays() -> None:
+    asked = Call("w", "A", "admit", {"request": {"tenant_id": "x", "priority": 7, "created_at": 3}})
+    usual = {"request": {"tenant_id": "t", "priority": 0, "environment": "production", "created_at": 10}}
+
+    def fails_alike(each: Case) -> str | None:
+        first = each.steps[0]
+        return "w" if isinstance(first, Call) and first.args["request"]["priority"] == 7 else None
+
+    found = settled(Case(Header("workload", "n", "t"), (asked,)), fails_alike, usual).case.steps[0]
+    assert isinstance(found, Call)
+    assert found.args["request"] == {
+        "tenant_id": "t",
+        "priority": 7,
+        "environment": "production",
+        "created_at": 3,
+    }

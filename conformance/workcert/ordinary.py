@@ -1,4 +1,4 @@
-"""What an ordinary call holds: the request from which scenarios and machines start, and beside which others are shown."""
+"""What an ordinary call holds: the request from which cases and machines start, and beside which others are shown."""
 
 from __future__ import annotations
 

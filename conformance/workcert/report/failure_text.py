@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 from workcert.judge.verdict import Kind
 from workcert.report.model import FailureReport, StepRow
-from workcert.report.steps import PLAIN_NOTE
+from workcert.report.steps import ORDINARY, ORDINARY_NOTE
 
 KINDS: Final = {
     Kind.ANSWER: "the call answered otherwise than it must",
@@ -54,8 +54,8 @@ def failure_text(
         parts.append(_wrapped(f"Also took part: {', '.join(failure.also)}", width))
     if failure.steps:
         parts += ["", step_table(failure.steps, width)]
-        if uses_plain(failure.steps):
-            parts += ["", _wrapped(PLAIN_NOTE, width)]
+        if leaves_out(failure.steps):
+            parts += ["", _wrapped(ORDINARY_NOTE, width)]
     if failure.differences:
         parts += ["", difference_table(failure, width)]
     parts += ["", *_ending(failure, backend, directory)]
@@ -115,8 +115,8 @@ def difference_table(failure: FailureReport, width: int = DEFAULT_WIDTH) -> str:
     return _table(("member", "expected", "seen"), cells, range(3), width)
 
 
-def uses_plain(rows: Iterable[StepRow]) -> bool:
-    return any("=plain(" in row.arguments for row in rows)
+def leaves_out(rows: Iterable[StepRow]) -> bool:
+    return any(f"={ORDINARY}(" in row.arguments for row in rows)
 
 
 def _table(headers: Sequence[str], cells: Sequence[Sequence[str]], free: range, width: int) -> str:

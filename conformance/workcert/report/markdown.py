@@ -9,10 +9,10 @@ from workcert.report.failure_text import (
     difference_table,
     flaky_mark,
     kind_text,
+    leaves_out,
     replay_command,
     reproduced_text,
     step_table,
-    uses_plain,
 )
 from workcert.report.model import (
     COUNTED,
@@ -22,7 +22,7 @@ from workcert.report.model import (
     Status,
     count,
 )
-from workcert.report.steps import PLAIN_NOTE
+from workcert.report.steps import ORDINARY_NOTE
 from workcert.report.summary import family_headers, family_rows
 
 CODE_WIDTH = 140
@@ -130,8 +130,8 @@ def _failure(failure: FailureReport, backend: str) -> Iterator[str]:
         yield f"Also took part: {', '.join(failure.also)}."
     if failure.steps:
         yield _code(step_table(failure.steps, CODE_WIDTH))
-        if uses_plain(failure.steps):
-            yield PLAIN_NOTE
+        if leaves_out(failure.steps):
+            yield ORDINARY_NOTE
     if failure.differences:
         yield _code(difference_table(failure, CODE_WIDTH))
     command = replay_command(failure, backend, "")

@@ -16,9 +16,10 @@ from workcert.run.calling import Answered
 
 LARGE: Final = 6
 """An object of more members is printed as what is particular in it."""
-PLAIN_NOTE: Final = (
-    "plain(...) leaves out the members that hold an ordinary value or the least one; the case file has them all."
-)
+ORDINARY: Final = "ordinary"
+ORDINARY_NOTE: Final = "ordinary(...) names what is out of the ordinary; the case file has every member."
+HAPPENS_AT: Final = "created_at"
+"""The member of a request that is the instant of its call; it stands in the column of times."""
 
 
 def step_rows(binding: Binding, case: Case | None, runs: Sequence[StepRun], names: Names) -> tuple[StepRow, ...]:
@@ -102,7 +103,7 @@ def _time(run: StepRun, binding: Binding | None = None) -> str:
     request = run.arguments.get("request") if isinstance(run.arguments, Mapping) else None
     if binding is None or request is None or run.observed is None:
         return ""
-    return str(getattr(request, "created_at", ""))
+    return str(getattr(request, HAPPENS_AT, ""))
 
 
 # Arguments -------------------------------------------------------------------------------------------------------
@@ -142,24 +143,10 @@ def _particular(
     first = next(each for each in calls.values() if each.call == call.call)
     before = first.args.get(name)
     if first.id == call.id or not isinstance(before, Mapping):
-        return f"plain({', '.join(_beside_base('', binding.ordinary.get(name, {}), value))})"
+        usual = {**binding.ordinary.get(name, {}), HAPPENS_AT: value.get(HAPPENS_AT)}
+        return f"{ORDINARY}({', '.join(_differing('', usual, value))})"
     found = ", ".join(_differing("", before, value))
     return f"as {first.id}({found})" if found else f"as {first.id}"
-
-
-def _beside_base(path: str, base: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:
-    for name, found in value.items():
-        inner = f"{path}.{name}" if path else name
-        usual = base.get(name)
-        if isinstance(found, Mapping):
-            yield from _beside_base(inner, usual if isinstance(usual, Mapping) else {}, found)
-        elif found != usual and not _least(found):
-            yield f"{inner}={written(found)}"
-
-
-def _least(value: Any) -> bool:
-    """What the shrinker leaves where nothing hangs on the value."""
-    return value is None or value in (0, [], {}, ()) or (isinstance(value, str) and len(value) <= 1)
 
 
 def _differing(path: str, before: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:

@@ -21,10 +21,11 @@ from workcert.run.case import CaseRun, run_case
 from workcert.run.events import CaseEnded, Emit, ProfileTried, StepJudged, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
 from workcert.shrink import Failure as ShrinkFailure
-from workcert.shrink import alike, shrink
+from workcert.shrink import alike, settled, shrink
 
 REPLAYS: Final = 3
 SHRINK_BUDGET: Final = 400
+SETTLE_BUDGET: Final = 100
 
 
 class Effort(StrEnum):
@@ -164,15 +165,29 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure) ->
 
 
 def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure) -> tuple[Case, int]:
-    """The least case that breaks the same requirement, and how many executions it took to find."""
+    """The least case that breaks the same requirement, made ordinary where nothing hangs on it, and how many
+    executions it took to find."""
 
-    def judge(candidate: Case) -> ShrinkFailure | None:
+    def judge(candidate: Case) -> tuple[ShrinkFailure, str] | None:
         run = run_case(store, candidate)
-        return None if run.failure is None else ShrinkFailure(run.steps[-1].id, run.failure.requirement)
+        if run.failure is None:
+            return None
+        return ShrinkFailure(run.steps[-1].id, run.failure.requirement), run.failure.text
 
-    first = judge(case)
+    def broken(candidate: Case) -> ShrinkFailure | None:
+        found = judge(candidate)
+        return None if found is None else found[0]
+
+    first = broken(case)
     if first is None:
         return case, 1
-    found = shrink(case, alike(judge, first), SHRINK_BUDGET)
-    header = attrs.evolve(found.case.header, requirements=(failure.requirement,))
-    return attrs.evolve(found.case, header=header), found.executions
+    least = shrink(case, alike(broken, first), SHRINK_BUDGET)
+    wanted = judge(least.case)
+
+    def fails_alike(candidate: Case) -> str | None:
+        found = judge(candidate)
+        return found[0].step if found is not None and found == wanted else None
+
+    plain = settled(least.case, fails_alike, store.backend.binding.ordinary, SETTLE_BUDGET)
+    header = attrs.evolve(plain.case.header, requirements=(failure.requirement,))
+    return attrs.evolve(plain.case, header=header), least.executions + plain.executions

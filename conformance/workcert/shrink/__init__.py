@@ -7,7 +7,8 @@ give one result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from attrs import frozen
 
@@ -16,11 +17,12 @@ from workcert.shrink.attempt import Attempt, Exhausted, StillFails
 from workcert.shrink.deleting import delete_chunks, delete_pairs, delete_pairs_at_once, delete_with_counts
 from workcert.shrink.edits import leaves
 from workcert.shrink.loosening import drop_judgements, merge_handles, redirect_references, unwrap
+from workcert.shrink.ordinary import settle
 from workcert.shrink.timing import lower_times
 from workcert.shrink.unifying import unify_values
 from workcert.shrink.values import lower_numbers, shorten_texts, simplify_values
 
-__all__ = ["Failure", "Shrunk", "StillFails", "alike", "shrink", "size"]
+__all__ = ["Failure", "Shrunk", "StillFails", "alike", "settled", "shrink", "size"]
 
 DEFAULT_BUDGET = 500
 
@@ -79,6 +81,25 @@ def shrink(case: Case, still_fails: StillFails, budget: int = DEFAULT_BUDGET) ->
     try:
         if attempt.confirm():
             _to_a_fixed_point(attempt)
+    except Exhausted:
+        return Shrunk(attempt.case, attempt.executions, finished=False)
+    return Shrunk(attempt.case, attempt.executions)
+
+
+def settled(
+    case: Case, fails_alike: StillFails, ordinary: Mapping[str, Mapping[str, Any]], budget: int = DEFAULT_BUDGET
+) -> Shrunk:
+    """Put ordinary values where they do not matter, so that the rest is what a shrunk case is about.
+
+    Args:
+        case: a shrunk case.
+        fails_alike: as for `shrink`, but only the very same failure counts.
+        ordinary: by the name of a large argument, its ordinary members.
+    """
+    attempt = Attempt(case, fails_alike, budget)
+    try:
+        if attempt.confirm():
+            settle(attempt, ordinary)
     except Exhausted:
         return Shrunk(attempt.case, attempt.executions, finished=False)
     return Shrunk(attempt.case, attempt.executions)
