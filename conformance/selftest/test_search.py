@@ -51,6 +51,12 @@ def test_only_what_needs_other_values_never_fires(results: dict[str, SearchResul
     assert [key for key in never if not any(part in key for part in expected)] == []
 
 
+def test_steps_to_the_instants_of_rules_reach_the_same_rules(results: dict[str, SearchResult]) -> None:
+    found = search(CONTRACT, evolve(CI, seconds=(), to_instants=True))
+    assert found.frontier_empty
+    assert found.never_fired == results["ci"].never_fired
+
+
 def test_keys_are_all_that_can_fire() -> None:
     keys = keys_of(CONTRACT)
     assert len(keys) == len(set(keys)) > 150

@@ -111,11 +111,10 @@ class _Search:
                 continue
             self.evidence.take(done.decision.trace)
             taken = Taken(self.contract, node.state, call, now_s, done)
-            changed = taken.changed
-            for broken in self.judge.broken_by(taken, changed):
+            for broken in self.judge.broken_by(taken):
                 self._tell(broken, node, (call, now_s))
-            if changed:
-                folds = self._refolded(node.folds, done.state, changed, node.now_s)
+            if taken.changed:
+                folds = self._refolded(node.folds, done.state, taken.changed, node.now_s)
                 after = _Node(len(self.parents), done.state, node.now_s, folds, node.depth + 1)
                 self._reach(after, node.number, (call, now_s))
 

@@ -32,11 +32,12 @@ class Judge:
         self.shown = {key: self.contract.present(record) for key, record in state.items()}
         self.left_alone = set()
 
-    def broken_by(self, taken: Taken, changed: frozenset[str]) -> Iterator[Broken]:
+    def broken_by(self, taken: Taken) -> Iterator[Broken]:
         """Every invariant and law that the call breaks."""
         outcome = taken.done.outcome
         code = outcome.code if isinstance(outcome, Refused) else None
         addressed = taken.done.decision.scope.key
+        changed = taken.changed
         for key in taken.before.keys() | changed:
             # A refusal speaks of the addressed record; of the others it says nothing.
             said = code if key == addressed else None

@@ -32,7 +32,8 @@ class Progress:
 class SearchResult:
     """``states`` differ in their folds; ``transitions`` counts calls and steps of time; ``depth`` is the length of
     the longest of the shortest paths. ``never_fired``: keys of checks, rows of tables, transitions and effects that
-    took no part. ``sides``: for each comparison that was asked, the sides of its bound that were seen."""
+    took no part. ``sides``: for each comparison that was asked, the sides of its bound that were seen; of those past
+    an instant often only *at*, since a state stands for all in which that instant has passed."""
 
     contract: str
     configuration: str

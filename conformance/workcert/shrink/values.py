@@ -7,7 +7,7 @@ import attrs
 from workcert.cases.model import Case
 from workcert.references import JsonBytes, Ref, RepeatText, Text
 from workcert.shrink.attempt import Attempt
-from workcert.shrink.places import Path, Place, places, present, put, removed
+from workcert.shrink.places import Place, places, present, put, removed
 from workcert.shrink.timing import INSTANTS
 from workcert.structuring import AnyJson
 
@@ -23,13 +23,10 @@ def lower_numbers(attempt: Attempt) -> None:
 def simplify_values(attempt: Attempt) -> None:
     """Each value once, a whole before its parts: what makes the whole simpler saves trying the parts."""
     attempt.take(_bare(attempt.case))
-    tried: set[tuple[str, Path]] = set()
-    while True:
-        place = next((each for each in places(attempt.case) if (each.leaf, each.path) not in tried), None)
-        if place is None:
-            return
-        tried.add((place.leaf, place.path))
-        _simplify(attempt, place)
+    for place in list(places(attempt.case)):
+        # What stood there may be gone with its whole; what moved up in a list is met again in the next round.
+        if present(attempt.case, place) == place.value:
+            _simplify(attempt, place)
 
 
 def shorten_texts(attempt: Attempt) -> None:

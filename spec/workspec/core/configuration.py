@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed
@@ -16,18 +16,23 @@ from workspec.core.scope import Call
 
 @frozen(eq=False)
 class Taken:
-    """One call, made with nothing in between: on which state, at which instant, and what became of it."""
+    """One call, made with nothing in between: on which state, at which instant, and what became of it.
+
+    ``changed``: keys of the records that are no longer the same, or no longer there.
+    """
 
     contract: Contract
     before: State
     call: Call
     now_s: int
     done: Committed
+    changed: frozenset[str] = field(init=False)
 
-    @property
-    def changed(self) -> frozenset[str]:
-        """Keys of the records that are no longer the same, or no longer there."""
+    @changed.default
+    def _find_changed(self) -> frozenset[str]:
         before, after = self.before, self.done.state
+        if before is after:
+            return frozenset()
         moved = {key for key, record in after.items() if before.get(key) is not record}
         return frozenset(moved | (before.keys() - after.keys()))
 

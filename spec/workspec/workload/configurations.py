@@ -136,7 +136,7 @@ def _nothing_passed_is_left(taken: Taken) -> bool:
 
 
 def _others_stay(taken: Taken) -> bool:
-    if isinstance(taken.contract.operation(taken.call.name), Batch):
+    if not taken.changed or isinstance(taken.contract.operation(taken.call.name), Batch):
         return True
     return taken.changed <= {taken.done.decision.scope.key}
 
