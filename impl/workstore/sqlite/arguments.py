@@ -6,7 +6,7 @@ material and raise `WorkloadError` INVALID. Neither reads the store.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, Final
 
 from workspec.workload.vocabulary import (
@@ -60,9 +60,13 @@ def require_bool(**values: object) -> None:
 
 
 def require_several_texts(name: str, values: object) -> None:
-    """A sequence or set of str; one str alone is a likely mistake, not a sequence of characters."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, (Sequence, Set)):
+    """A sequence of str. One str alone is a likely mistake, not a sequence of characters; a set has no order."""
+    if isinstance(values, (str, bytes, bytearray)) or not isinstance(values, Sequence):
         raise _wrong_type(name, "a sequence of str", values)
+    _require_members(name, values)
+
+
+def _require_members(name: str, values: Iterable[object]) -> None:
     for value in values:
         if not isinstance(value, str):
             raise _wrong_type(f"a member of {name}", "str", value)
@@ -96,14 +100,15 @@ def refuse_unstorable(**values: Any) -> None:
 
 
 def refuse_below(least: int, **values: int | None) -> None:
-    """Refuse numbers below ``least``; None is absent.
+    """Refuse numbers below ``least``; None is absent. The text leaves the number out: it may have more digits than
+    Python writes.
 
     Raises:
         WorkloadError: INVALID.
     """
     for name, value in values.items():
         if value is not None and value < least:
-            raise invalid(f"{name} is {value}; the least value is {least}.")
+            raise invalid(f"{name} is below {least}, the least value.")
 
 
 def refuse_secret(found: bool, place: str) -> None:
@@ -152,7 +157,9 @@ def _require_policy(policy: RetryPolicy) -> None:
         initial_delay_ms=policy.initial_delay_ms,
         max_delay_ms=policy.max_delay_ms,
     )
-    require_several_texts("retry_on", policy.retry_on)
+    if not isinstance(policy.retry_on, Set):
+        raise _wrong_type("retry_on", "a set of str", policy.retry_on)
+    _require_members("retry_on", policy.retry_on)
 
 
 def _require_dependencies(dependencies: object) -> None:
@@ -213,7 +220,7 @@ def _refuse_faulty_policy(policy: RetryPolicy) -> None:
         max_delay_ms=policy.max_delay_ms,
     )
     if policy.max_attempts > GREATEST_COUNT:
-        raise invalid(f"max_attempts is {policy.max_attempts}; the greatest count is {GREATEST_COUNT}.")
+        raise invalid(f"max_attempts is beyond {GREATEST_COUNT}, the greatest count.")
     refuse_unstorable(
         initial_delay_ms=policy.initial_delay_ms,
         max_delay_ms=policy.max_delay_ms,

@@ -172,13 +172,13 @@ def execution_context(
     if expiry is not None:
         return expiry
     held = held_claim(record, fence, now_s)
-    if "" in secret_references:
-        raise invalid("A secret reference is empty. Pass the name under which the secret is kept.")
     if any(is_secret(reference) for reference in secret_references):
         raise refusal(
             ErrorCode.SECRET_MATERIAL,
             "A secret reference is itself secret material. Pass the name of the secret, never its value.",
         )
+    if "" in secret_references:
+        raise invalid("A secret reference is empty. Pass the name under which the secret is kept.")
     attempt_id = record.attempts[-1].attempt_id if record.attempts else ""
     return Reply(
         ExecutionContext(

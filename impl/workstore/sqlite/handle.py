@@ -94,10 +94,13 @@ class Handle:
         Raises:
             WorkloadError: RESULT_DUPLICATE, when another workload took the result id meanwhile (P-08).
         """
+        self._run_pause()
+        return self._connection.write(write.run)
+
+    def _run_pause(self) -> None:
         callback = self._pause.pop() if self._pause else None
         if callback is not None:
             callback()
-        return self._connection.write(write.run)
 
     def _settle(self, row: rows.Row, decision: Decision[Answer]) -> Answer:
         """Commit what was decided on this row, and give the answer.

@@ -44,7 +44,7 @@ def cancel(record: Workload, actor: str, now_s: int) -> Decision[str]:
     if record.state in (states.CANCELLATION_REQUESTED, states.CANCELLED):
         return Reply(record.state)
     if record.state in _CANCELLED_AT_ONCE:
-        cancelled = move(record, states.CANCELLED, actor=actor, now_s=now_s, current_claim=None)
+        cancelled = move(record, states.CANCELLED, actor=actor, now_s=now_s)
         return Commit(cancelled, cancelled.state)
     if record.state in states.EXECUTING:
         requested = move(record, states.CANCELLATION_REQUESTED, actor=actor, now_s=now_s)

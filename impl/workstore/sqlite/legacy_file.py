@@ -7,7 +7,7 @@ with the greater id is what the old index should name.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from attrs import frozen
@@ -196,7 +196,7 @@ def parse(source: bytes) -> LegacyFile:
     return LegacyFile(records, content["idempotency"], content["result_ids"], content["event_sequence"])
 
 
-def difference(part: str) -> WorkloadError:
+def _difference(part: str) -> WorkloadError:
     """The refusal of a file that does not fit the store or itself (WRK-MIG-02, G-20)."""
     return refusal(
         ErrorCode.MIGRATION_CONFLICT,
@@ -205,7 +205,7 @@ def difference(part: str) -> WorkloadError:
     )
 
 
-def identical(one: Workload, other: Workload) -> bool:
+def _identical(one: Workload, other: Workload) -> bool:
     """Whether two records are the same JSON, whatever the order of members; 1, 1.0 and true differ."""
     return canonical_text(plain(one)) == canonical_text(plain(other))
 
@@ -214,29 +214,31 @@ def _old_scope(record: Workload) -> str:
     return f"{record.tenant_id}:{record.application_id}:{record.idempotency_key}"
 
 
-def refuse_inconsistency(file: LegacyFile) -> None:
-    """Derive the three parts from the records, and compare (WRK-MIG-04).
+def _refuse_inconsistency(file: LegacyFile, records: Sequence[Workload]) -> None:
+    """Derive the three parts from the records of file and store together, by id, and compare (WRK-MIG-04, P-05).
 
     Raises:
         WorkloadError: MIGRATION_CONFLICT.
     """
-    records = list(file.workloads.values())
     if file.idempotency != {_old_scope(record): record.workload_id for record in records}:
-        raise difference("The idempotency index")
+        raise _difference("The idempotency index")
     results = [(record.result.result_id, record.workload_id) for record in records if record.result]
     if file.result_ids != dict(results) or len(file.result_ids) != len(results):
-        raise difference("The index of result ids")
+        raise _difference("The index of result ids")
     if file.event_sequence != sum(len(record.execution_history) for record in records):
-        raise difference("The event sequence")
+        raise _difference("The event sequence")
 
 
 def missing_records(file: LegacyFile, stored: Mapping[str, Workload]) -> list[Workload]:
-    """The records still to be written, by id; what the store holds must all stand in the file (G-20).
+    """The records still to be written, by id, once file and store agree (WRK-MIG-02, WRK-MIG-04, G-20).
 
     Raises:
         WorkloadError: MIGRATION_CONFLICT.
     """
-    for workload_id, record in stored.items():
-        if workload_id not in file.workloads or not identical(record, file.workloads[workload_id]):
-            raise difference(f"Workload {workload_id!r}")
-    return [record for workload_id, record in file.workloads.items() if workload_id not in stored]
+    missing = {workload_id: record for workload_id, record in file.workloads.items() if workload_id not in stored}
+    for workload_id in file.workloads.keys() & stored.keys():
+        if not _identical(stored[workload_id], file.workloads[workload_id]):
+            raise _difference(f"Workload {workload_id!r}")
+    together = {**stored, **missing}
+    _refuse_inconsistency(file, [together[workload_id] for workload_id in sorted(together)])
+    return list(missing.values())

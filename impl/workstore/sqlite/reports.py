@@ -209,7 +209,9 @@ def fail(record: Workload, fence: Fence, failure: Failure, now_s: int) -> Decisi
     effect = failure.effect
     if effect is None and record.state == states.CLAIMED:
         effect = "none"
-    evidence = {"failure_kind": failure.kind, "attempt_id": _last_attempt_id(record)}
+    evidence = {"failure_kind": failure.kind}
+    if record.attempts:
+        evidence["attempt_id"] = record.attempts[-1].attempt_id
     if effect is not None:
         evidence["effect"] = effect
     failed = move(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from functools import partial
 
 from workspec.workload.vocabulary import (
     AdmissionRequest,
     Admitted,
     Versioned,
     Workload,
-    WorkloadError,
 )
 
 from . import interventions, legacy_file, rows
@@ -26,6 +26,7 @@ from .arguments import (
 )
 from .deadlines import expired, first_passed
 from .decision import conflict
+from .legacy_file import LegacyFile
 from .recovery import recovered
 from .worker import WorkerCalls
 
@@ -160,30 +161,33 @@ class WorkloadStore(WorkerCalls):
     def migrate(self, *, source: bytes) -> int:
         """Take over the content of a legacy file; how many workloads were written (WRK-MIG, P-04, P-05).
 
-        File and store are checked against each other before anything is written; then each workload is
-        written by itself, at version 1. Repeating the call is safe.
+        All workloads are written in one transaction, at version 1, or none. Repeating the call is safe.
+
+        Known limit: file and store are compared inside the transaction, so other writers wait meanwhile.
 
         Raises:
             WorkloadError: INVALID (malformed file), MIGRATION_CONFLICT.
-            StoreUnavailable: the file is busy, full or broken; workloads written before it stay.
+            StoreUnavailable: the file is busy, full or broken.
         """
         require_instance("source", source, bytes)
         file = legacy_file.parse(source)
-        legacy_file.refuse_inconsistency(file)
-        stored = {row.workload.workload_id: row.workload for row in self._connection.read(rows.all_rows)}
-        missing = legacy_file.missing_records(file, stored)
-        return sum(self._take_over(record) for record in missing)
+        if not self._connection.read(partial(_not_taken_over, file)):
+            return 0
+        self._run_pause()
+        return self._connection.write(partial(_take_over, file))
 
-    def _take_over(self, record: Workload) -> bool:
-        """Whether this call wrote the record; another migration may have written the same one meanwhile."""
-        try:
-            if self._commit(rows.taking_over(record)):
-                return True
-        except WorkloadError as error:
-            raise legacy_file.difference(f"The result of workload {record.workload_id!r}") from error
-        if not legacy_file.identical(self._find(record.workload_id).workload, record):
-            raise legacy_file.difference(f"Workload {record.workload_id!r}")
-        return False
+
+def _not_taken_over(file: LegacyFile, connection: sqlite3.Connection) -> list[Workload]:
+    stored = {row.workload.workload_id: row.workload for row in rows.all_rows(connection)}
+    return legacy_file.missing_records(file, stored)
+
+
+def _take_over(file: LegacyFile, connection: sqlite3.Connection) -> int:
+    # Asked again, since another writer may have committed meanwhile.
+    missing = _not_taken_over(file, connection)
+    for record in missing:
+        rows.taking_over(record).run(connection)
+    return len(missing)
 
 
 def _check_instant(now_s: int) -> None:
