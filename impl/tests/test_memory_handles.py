@@ -352,7 +352,7 @@ class TestAbilities:
 
     def test_ids_come_from_the_given_source(self) -> None:
         numbers = iter(range(100))
-        store = WorkloadStore(new_id=lambda: str(next(numbers)))
+        store = WorkloadStore(new_id=lambda prefix: f"{prefix}_{next(numbers)}")
         work = admit(store)
         held = claim(store.handle(), work, "a", 11)
         assert held.claim_id == "claim_0"

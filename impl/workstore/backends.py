@@ -40,9 +40,7 @@ class MemoryBackend:
     it, which is why DURABLE and restart are not claimed."""
 
     contract: str = "workload"
-    profiles: frozenset[str] = frozenset(
-        {"CORE", "WRITERS", "DEPENDENCIES", "SECRETS", "LEGACY", "MIGRATION"}
-    )
+    profiles: frozenset[str] = frozenset({"CORE", "WRITERS", "DEPENDENCIES", "SECRETS", "LEGACY", "MIGRATION"})
     abilities: frozenset[str] = frozenset({"second_handle", "reset", "inject", "snapshot", "pause"})
     choices: dict[str, str] = field(factory=dict)
     _shared: dict[tuple[str, str], _Shared] = field(factory=dict, init=False, repr=False)
@@ -77,9 +75,7 @@ class SqliteBackend:
     profiles: frozenset[str] = frozenset(
         {"CORE", "DURABLE", "WRITERS", "DEPENDENCIES", "SECRETS", "LEGACY", "MIGRATION"}
     )
-    abilities: frozenset[str] = frozenset(
-        {"reset", "second_handle", "restart", "inject", "snapshot", "pause"}
-    )
+    abilities: frozenset[str] = frozenset({"reset", "second_handle", "restart", "inject", "snapshot", "pause"})
     choices: dict[str, str] = field(factory=dict)
 
     def open(self, place: Place, config: Mapping[str, Any]) -> SqliteStore:

@@ -47,9 +47,7 @@ class Arguments:
             WorkloadError: SECRET_MATERIAL (WRK-GEN-09), else INVALID (P-02).
         """
         if self._secret is not None:
-            raise refusal(
-                ErrorCode.SECRET_MATERIAL, f"{self._secret} holds a credential; store its name instead"
-            )
+            raise refusal(ErrorCode.SECRET_MATERIAL, f"{self._secret} holds a credential; store its name instead")
         if self._fault is not None:
             raise refusal(ErrorCode.INVALID, self._fault)
 
@@ -230,6 +228,4 @@ def _dependencies(seen: Arguments, dependencies: object) -> None:
     for dependency in dependencies:
         if not isinstance(dependency, Dependency):
             raise wrong_type("each of dependencies", "a Dependency", dependency)
-        seen.text(
-            dependency_workload_id=dependency.workload_id, dependency_required_state=dependency.required_state
-        )
+        seen.text(dependency_workload_id=dependency.workload_id, dependency_required_state=dependency.required_state)

@@ -40,7 +40,7 @@ def claim(
     lease_ms: int,
     now_s: int,
     find: Find,
-    new_id: Callable[[], str],
+    new_id: Callable[[str], str],
 ) -> Decision[Claim]:
     """Take READY work (WRK-CLM). Exhausted work is buried before anything is asked of the claimer
     (WRK-CLM-04)."""
@@ -53,7 +53,7 @@ def claim(
         return _buried(workload, now_s)
     _check_readiness(workload, capabilities, now_s, find)
     held = Claim(
-        claim_id=f"claim_{new_id()}",
+        claim_id=new_id("claim"),
         worker_id=worker_id,
         fencing_token=_next_token(workload),
         claimed_at=now_s,
@@ -61,7 +61,7 @@ def claim(
         last_heartbeat=now_s,
     )
     attempt = Attempt(
-        attempt_id=f"attempt_{new_id()}",
+        attempt_id=new_id("attempt"),
         claim_id=held.claim_id,
         worker_id=worker_id,
         fencing_token=held.fencing_token,
@@ -162,11 +162,10 @@ def execution_context(
 
 def _check_secret_references(references: Sequence[str]) -> None:
     """A reference is the name of a secret, never its value (P-03). Asked after the fence (WRK-CTX-01)."""
-    for reference in references:
-        if is_secret(reference):
-            raise refusal(ErrorCode.SECRET_MATERIAL, "a secret reference is itself a credential")
-        if not reference:
-            raise refusal(ErrorCode.INVALID, "a secret reference is empty")
+    if any(is_secret(reference) for reference in references):
+        raise refusal(ErrorCode.SECRET_MATERIAL, "a secret reference is itself a credential")
+    if "" in references:
+        raise refusal(ErrorCode.INVALID, "a secret reference is empty")
 
 
 def checkpoint(workload: Workload, fence: Fence, state: Json, now_s: int) -> Decision[Checkpoint]:

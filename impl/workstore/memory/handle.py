@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
 
 from attrs import evolve
 
 from workspec.workload.vocabulary import ErrorCode, StoreUnavailable, Versioned, Workload, WorkloadError
+from workstore.memory.admission import scope_of
 from workstore.memory.arguments import Arguments, wrong_type
 from workstore.memory.json_values import detached
 from workstore.memory.projection import Projection
@@ -44,12 +47,13 @@ class Handle:
 
         Raises:
             TypeError: a record or a version of a wrong Python type.
+            WorkloadError: INVALID (a version beyond 64 bits), RESULT_DUPLICATE.
         """
         if not isinstance(record, Workload):
             raise wrong_type("record", "a Workload", record)
-        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-            raise wrong_type("version", "an int or None", version)
+        Arguments().optional_integer(version=version).settle()
         with self._opened() as rows:
+            _check_result_id(rows, record)
             self._projection.adopt(rows.put(detached(record), version))
 
     def snapshot(self) -> dict[str, int | None]:
@@ -71,6 +75,14 @@ class Handle:
             self._closed = True
         if self._on_close is not None:
             self._on_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     # --- reads
 
@@ -149,13 +161,13 @@ class Handle:
         self._run_pause()
         with self._opened() as rows:
             present = rows.find(after.workload_id)
+            if before is None and present is None:
+                # A record of the same scope may have come in under an older id (WRK-REP-07).
+                present = rows.find_by_scope(scope_of(after))
             if present is not before:
                 self._projection.adopt(present)
-                raise refusal(
-                    ErrorCode.CONFLICT, "somebody else changed this workload meanwhile; read it again"
-                )
-            if _brings_taken_result(rows, before, after):
-                raise refusal(ErrorCode.RESULT_DUPLICATE, "another workload has recorded this result id")
+                raise refusal(ErrorCode.CONFLICT, "somebody else changed this workload meanwhile; read it again")
+            _check_result_id(rows, after)
             row = rows.commit(before, after)
             self._projection.adopt(row)
             return row
@@ -182,12 +194,15 @@ class Handle:
             armed[1]()
 
 
-def _brings_taken_result(rows: Rows, before: Row | None, after: Workload) -> bool:
-    """Whether this edit records a result under an id that another workload holds (G-18)."""
-    result = after.result
-    if result is None or (before is not None and before.workload.result == result):
-        return False
-    return rows.result_is_taken(result.result_id, except_by=after.workload_id)
+def _check_result_id(rows: Rows, workload: Workload) -> None:
+    """No other workload holds a result under the id of this one (G-18).
+
+    Raises:
+        WorkloadError: RESULT_DUPLICATE.
+    """
+    result = workload.result
+    if result is not None and rows.result_is_taken(result.result_id, except_by=workload.workload_id):
+        raise refusal(ErrorCode.RESULT_DUPLICATE, "another workload has recorded this result id")
 
 
 def _versioned(row: Row) -> Versioned:

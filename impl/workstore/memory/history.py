@@ -37,9 +37,7 @@ LEGAL: Mapping[str, frozenset[State]] = {
 }
 
 
-def move(
-    workload: Workload, to: State, actor: str, now_s: int, evidence: Mapping[str, str] | None = None
-) -> Workload:
+def move(workload: Workload, to: State, actor: str, now_s: int, evidence: Mapping[str, str] | None = None) -> Workload:
     """The workload in its next state, with one event more (WRK-GEN-06).
 
     Raises:
@@ -63,9 +61,7 @@ def last_attempt(workload: Workload) -> Attempt | None:
     return workload.attempts[-1] if workload.attempts else None
 
 
-def close_last_attempt(
-    workload: Workload, status: AttemptStatus, now_s: int, error: str | None = None
-) -> Workload:
+def close_last_attempt(workload: Workload, status: AttemptStatus, now_s: int, error: str | None = None) -> Workload:
     """The workload with its last attempt ended; without an error text that of the attempt stays as it is.
     Without attempts (a record from elsewhere) nothing changes."""
     attempt = last_attempt(workload)

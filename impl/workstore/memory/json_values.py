@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
 from workspec.workload.vocabulary import Json, Workload
 from workstore.memory.numbers import INSTANT_MAX, INSTANT_MIN
 
-MAX_DEPTH = 128
+MAX_DEPTH = 500
 """How many arrays and objects may stand inside one another. A known limit of this store: what lies deeper is
-refused with INVALID. It keeps the recursive parts of Python (`json`, ``==``) far from their own limit."""
+refused with INVALID. `json` and ``==`` recurse once per level, and Python ends a stack at 1000: this is half of
+it."""
+
+Value = TypeVar("Value")
 
 
 @frozen
@@ -97,9 +102,24 @@ def _number_fault(number: bool | int | float | None) -> str | None:
     return None
 
 
+def with_room(work: Callable[[], Value]) -> Value:
+    """Do work that recurses once per level of JSON. A caller may stand so deep in its own stack that the rest does
+    not suffice; that of a new thread counts from zero.
+
+    Raises:
+        RecursionError: it does not suffice either; for JSON of at most `MAX_DEPTH` levels it does.
+    """
+    try:
+        return work()
+    except RecursionError:
+        with ThreadPoolExecutor(max_workers=1) as fresh:
+            return fresh.submit(work).result()
+
+
 def canonical(value: Json) -> str:
     """Compact JSON with sorted members: equal for equal values. ``1`` and ``1.0`` differ (G-08)."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    form: dict[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
+    return with_room(lambda: json.dumps(value, allow_nan=False, **form))
 
 
 def canonical_hash(value: Json) -> str:
@@ -108,13 +128,25 @@ def canonical_hash(value: Json) -> str:
 
 
 def copied(value: Json) -> Json:
-    """A copy that shares no array and no object with the value. Recursive: values in store are of bounded
-    depth."""
+    """A copy that shares no array and no object with the value."""
+    whole = _shallow_copy(value)
+    pending = [whole]
+    while pending:
+        container = pending.pop()
+        if isinstance(container, dict):
+            for name, item in container.items():
+                container[name] = _shallow_copy(item)
+            pending += container.values()
+        elif isinstance(container, list):
+            container[:] = [_shallow_copy(item) for item in container]
+            pending += container
+    return whole
+
+
+def _shallow_copy(value: Json) -> Json:
     if isinstance(value, list):
-        return [copied(item) for item in value]
-    if isinstance(value, dict):
-        return {name: copied(item) for name, item in value.items()}
-    return value
+        return list(value)
+    return dict(value) if isinstance(value, dict) else value
 
 
 def detached(workload: Workload) -> Workload:
@@ -126,7 +158,5 @@ def detached(workload: Workload) -> Workload:
         input=copied(workload.input),
         checkpoints=tuple(evolve(entry, state=copied(entry.state)) for entry in workload.checkpoints),
         result=result and evolve(result, output=copied(result.output), provenance=dict(result.provenance)),
-        execution_history=tuple(
-            evolve(event, evidence=dict(event.evidence)) for event in workload.execution_history
-        ),
+        execution_history=tuple(evolve(event, evidence=dict(event.evidence)) for event in workload.execution_history),
     )

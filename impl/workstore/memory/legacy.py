@@ -12,13 +12,18 @@ import attrs
 from attrs import frozen
 
 import workspec.workload.vocabulary as vocabulary
-from workspec.workload.vocabulary import AttemptStatus, ErrorCode, Json, State, Workload
+from workspec.workload.vocabulary import ErrorCode, Json, State, Workload
 from workstore.memory.arguments import BACKOFFS
-from workstore.memory.json_values import MAX_DEPTH, canonical, inspect
+from workstore.memory.json_values import MAX_DEPTH, canonical, inspect, with_room
 from workstore.memory.refusals import refusal
 
 _DEPTH_OF_STATE = 4
 """The state of a checkpoint stands in the entry, in the list, in the record, in ``workloads``."""
+_MAY_BE_NEGATIVE = {
+    *("priority", "created_at", "next_attempt_at", "claimed_at", "expires_at", "last_heartbeat"),
+    *("started_at", "ended_at", "at"),
+}
+"""The priority and the instants; every other integer of a record counts something."""
 _PARTS = {"workloads", "idempotency", "result_ids", "event_sequence"}
 
 
@@ -40,14 +45,15 @@ def read_legacy_file(source: bytes) -> LegacyFile:
         WorkloadError: INVALID for whatever is malformed (P-04).
     """
     try:
-        content = json.loads(
-            source.decode("utf-8"), object_pairs_hook=_without_repetition, parse_constant=_refuse_constant
-        )
-        return _legacy_file(content)
+        return _legacy_file(with_room(lambda: _parsed(source)))
     except RecursionError:
         raise refusal(ErrorCode.INVALID, "the legacy file is nested too deep") from None
     except ValueError as error:
         raise refusal(ErrorCode.INVALID, f"the legacy file is malformed: {error}") from error
+
+
+def _parsed(source: bytes) -> object:
+    return json.loads(source.decode("utf-8"), object_pairs_hook=_without_repetition, parse_constant=_refuse_constant)
 
 
 def _legacy_file(content: object) -> LegacyFile:
@@ -72,16 +78,9 @@ def _legacy_file(content: object) -> LegacyFile:
 
 
 def _check_words(record: Workload) -> None:
-    """States, statuses and the back-off are words of the contract: with others no rule would know the
-    record."""
-    states = [record.state]
-    for event in record.execution_history:
-        states += [event.from_state, event.to_state]
-    for word, known in (
-        *((state, tuple(State)) for state in states),
-        *((attempt.status, tuple(AttemptStatus)) for attempt in record.attempts),
-        (record.retry_policy.backoff, BACKOFFS),
-    ):
+    """The state and the back-off are words of the contract: with others no rule would know the record. Attempts
+    and events may be spelled as an older store did: nothing but the replay of a failure report reads them."""
+    for word, known in ((record.state, tuple(State)), (record.retry_policy.backoff, BACKOFFS)):
         if word not in known:
             raise ValueError(f"{record.workload_id} holds the unknown word {word!r}")
 
@@ -143,7 +142,11 @@ def _structured_record(kind: Any, value: Any, where: str) -> Any:
     hints = get_type_hints(kind, _NAMES)
     if set(members) != set(hints):
         raise ValueError(f"{where} lacks or adds {', '.join(sorted(set(members) ^ set(hints)))}")
-    return kind(**{name: _structured(hint, members[name], f"{where}.{name}") for name, hint in hints.items()})
+    parts = {name: _structured(hint, members[name], f"{where}.{name}") for name, hint in hints.items()}
+    for name, hint in hints.items():
+        if hint in (int, int | None) and name not in _MAY_BE_NEGATIVE and (parts[name] or 0) < 0:
+            raise ValueError(f"{where}.{name} must not be negative")
+    return kind(**parts)
 
 
 def _expect(kind: type, value: Any, where: str) -> Any:
@@ -183,21 +186,20 @@ def _check_derived_parts(file: LegacyFile, workloads: list[Workload]) -> None:
         for workload in workloads
     }
     result_ids = {
-        workload.result.result_id: workload.workload_id
-        for workload in workloads
-        if workload.result is not None
+        workload.result.result_id: workload.workload_id for workload in workloads if workload.result is not None
     }
     if idempotency != file.idempotency:
         raise _conflict("the idempotency index of file and store together is not that of the file")
-    if result_ids != file.result_ids:
-        raise _conflict("the result ids of file and store together are not those of the file")
+    results = sum(workload.result is not None for workload in workloads)
+    if result_ids != file.result_ids or len(result_ids) != results:
+        raise _conflict("the result ids of file and store together are not those of the file, each of one workload")
     if sum(len(workload.execution_history) for workload in workloads) != file.event_sequence:
         raise _conflict("the events of file and store together are not as many as the file says")
 
 
 def _is_same(one: Workload, other: Workload) -> bool:
     """Equal as JSON too: for Python alone 1, 1.0 and True are equal."""
-    return one == other and [canonical(value) for value in _json_of(one)] == [
+    return with_room(lambda: one == other) and [canonical(value) for value in _json_of(one)] == [
         canonical(value) for value in _json_of(other)
     ]
 

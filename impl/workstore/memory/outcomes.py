@@ -52,7 +52,8 @@ def recorded_result(workload: Workload, fence: Fence, completion: Completion) ->
         result.produced_by,
         result.provenance.get("claim_id"),
         result.provenance.get("fencing_token"),
-        result.output_hash,
+        # Hashed anew: a record from elsewhere may hold a hash of another kind.
+        canonical_hash(result.output),
     )
     repeated = (
         fence.worker_id,
@@ -72,9 +73,7 @@ def complete(workload: Workload, fence: Fence, completion: Completion, now_s: in
         return expiry
     held = check_fence(workload, fence, now_s)
     if workload.state not in STARTED:
-        raise refusal(
-            ErrorCode.STATE_INVALID, f"work in state {workload.state} cannot be completed; start it first"
-        )
+        raise refusal(ErrorCode.STATE_INVALID, f"work in state {workload.state} cannot be completed; start it first")
     attempt = last_attempt(workload)
     result = Result(
         result_id=completion.result_id,
@@ -123,9 +122,7 @@ def fail(workload: Workload, fence: Fence, report: FailureReport, now_s: int) ->
     edited = move(edited, State.FAILED, fence.worker_id, now_s, evidence)
     decision = _decision(workload, report.kind, effect)
     if decision == RETRY:
-        edited = move(
-            retried_after_backoff(edited, now_s), State.READY, RETRY_ACTOR, now_s, {"decision": decision}
-        )
+        edited = move(retried_after_backoff(edited, now_s), State.READY, RETRY_ACTOR, now_s, {"decision": decision})
     else:
         edited = move(edited, State.DEAD_LETTER, RETRY_ACTOR, now_s, {"decision": decision})
     return Accept(edited.state, edited)

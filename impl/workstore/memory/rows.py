@@ -36,7 +36,7 @@ class Rows:
         """Moves when everything is thrown away."""
         self._by_id: dict[str, Row] = {}
         self._by_scope: dict[str, set[str]] = {}
-        self._by_result: dict[str, set[str]] = {}
+        self._by_result: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Row]:
         """All rows, by workload id."""
@@ -52,7 +52,7 @@ class Rows:
 
     def result_is_taken(self, result_id: str, except_by: str) -> bool:
         """Whether a workload other than this one has recorded this result id (WRK-CMP-04)."""
-        return not self._by_result.get(result_id, set()) <= {except_by}
+        return self._by_result.get(result_id, except_by) != except_by
 
     def commit(self, before: Row | None, workload: Workload) -> Row:
         """Put the next version of a row. The caller has checked, under the lock, that ``before`` is the
@@ -61,14 +61,14 @@ class Rows:
         return self.put(workload, version)
 
     def put(self, workload: Workload, version: int | None) -> Row:
-        """Put a row as it is, whatever is there."""
+        """Put a row as it is, whatever is there. The caller has checked that its result id is not taken."""
         workload_id = workload.workload_id
         self._unindex(workload_id)
         row = Row(workload, version)
         self._by_id[workload_id] = row
         self._by_scope.setdefault(scope_of(workload), set()).add(workload_id)
         if workload.result is not None:
-            self._by_result.setdefault(workload.result.result_id, set()).add(workload_id)
+            self._by_result[workload.result.result_id] = workload_id
         self.revision += 1
         return row
 
@@ -84,13 +84,9 @@ class Rows:
         old = self._by_id.get(workload_id)
         if old is None:
             return
-        _discard(self._by_scope, scope_of(old.workload), workload_id)
+        scope = scope_of(old.workload)
+        self._by_scope[scope].discard(workload_id)
+        if not self._by_scope[scope]:
+            del self._by_scope[scope]
         if old.workload.result is not None:
-            _discard(self._by_result, old.workload.result.result_id, workload_id)
-
-
-def _discard(index: dict[str, set[str]], key: str, workload_id: str) -> None:
-    holders = index[key]
-    holders.discard(workload_id)
-    if not holders:
-        del index[key]
+            del self._by_result[old.workload.result.result_id]

@@ -33,8 +33,8 @@ from workstore.memory.refusals import refusal
 from workstore.memory.rows import Row, Rows
 
 
-def _random_id() -> str:
-    return uuid4().hex
+def _random_id(prefix: str) -> str:
+    return f"{prefix}_{uuid4().hex}"
 
 
 class WorkloadStore(Handle):
@@ -49,7 +49,7 @@ class WorkloadStore(Handle):
     raise stand at its port, `workspec.workload.ports`.
 
     Args:
-        new_id: makes the part of claim and attempt ids that must not repeat within the store.
+        new_id: gives an id for a prefix, ``claim`` or ``attempt``; it must never repeat itself.
         rows: what other handles share; a new store when it is left out. `handle` passes it on.
         on_close: called once, when this handle is closed.
     """
@@ -57,7 +57,7 @@ class WorkloadStore(Handle):
     def __init__(
         self,
         *,
-        new_id: Callable[[], str] = _random_id,
+        new_id: Callable[[str], str] = _random_id,
         rows: Rows | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
@@ -125,9 +125,7 @@ class WorkloadStore(Handle):
         row = self._rows.find(workload_id)
         return row.workload if row is not None else None
 
-    def start(
-        self, *, workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int
-    ) -> None:
+    def start(self, *, workload_id: str, claim_id: str, worker_id: str, fencing_token: int, now_s: int) -> None:
         """Begin execution of claimed work. Implements WRK-STR-01..04.
 
         Raises:
