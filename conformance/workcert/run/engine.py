@@ -24,7 +24,7 @@ from workcert.shrink import Failure as ShrinkFailure
 from workcert.shrink import alike, settled, shrink
 
 REPLAYS: Final = 3
-SHRINK_BUDGET: Final = 400
+SHRINK_BUDGET: Final = 500
 SETTLE_BUDGET: Final = 100
 
 
