@@ -84,7 +84,7 @@ def new_workload(request: AdmissionRequest) -> Workload:
         timeouts=request.timeouts or NO_TIMEOUTS,
         dependencies=tuple(request.dependencies or ()),
         created_at=request.created_at,
-        state=State.CREATED,
+        state=State.CREATED.value,
         attempt_count=0,
         retry_count=0,
         attempts=(),

@@ -65,7 +65,7 @@ def claim(
         claim_id=held.claim_id,
         worker_id=worker_id,
         fencing_token=held.fencing_token,
-        status=AttemptStatus.CLAIMED,
+        status=AttemptStatus.CLAIMED.value,
         started_at=None,
         ended_at=None,
         error=None,
@@ -125,7 +125,7 @@ def start(workload: Workload, fence: Fence, now_s: int) -> Decision[None]:
     edited = move(workload, State.RUNNING, fence.worker_id, now_s)
     attempt = last_attempt(workload)
     if attempt is not None:
-        running = evolve(attempt, status=AttemptStatus.RUNNING, started_at=now_s)
+        running = evolve(attempt, status=AttemptStatus.RUNNING.value, started_at=now_s)
         edited = evolve(edited, attempts=(*workload.attempts[:-1], running))
     return Accept(None, edited)
 

@@ -38,7 +38,8 @@ LEGAL: Mapping[str, frozenset[State]] = {
 
 
 def move(workload: Workload, to: State, actor: str, now_s: int, evidence: Mapping[str, str] | None = None) -> Workload:
-    """The workload in its next state, with one event more (WRK-GEN-06).
+    """The workload in its next state, with one event more (WRK-GEN-06). States are plain texts in a record, as
+    they are in one that was read from a file.
 
     Raises:
         WorkloadError: STATE_INVALID when the pair is not legal (G-05).
@@ -49,12 +50,12 @@ def move(workload: Workload, to: State, actor: str, now_s: int, evidence: Mappin
     event = Event(
         sequence=history[-1].sequence + 1 if history else 1,
         from_state=workload.state,
-        to_state=to,
+        to_state=to.value,
         actor=actor,
         at=now_s,
         evidence=dict(evidence or {}),
     )
-    return evolve(workload, state=to, execution_history=(*history, event))
+    return evolve(workload, state=to.value, execution_history=(*history, event))
 
 
 def last_attempt(workload: Workload) -> Attempt | None:
@@ -67,5 +68,5 @@ def close_last_attempt(workload: Workload, status: AttemptStatus, now_s: int, er
     attempt = last_attempt(workload)
     if attempt is None:
         return workload
-    ended = evolve(attempt, status=status, ended_at=now_s, error=attempt.error if error is None else error)
+    ended = evolve(attempt, status=status.value, ended_at=now_s, error=attempt.error if error is None else error)
     return evolve(workload, attempts=(*workload.attempts[:-1], ended))
