@@ -9,35 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 import workstore.memory
 from workspec.workload.ports import MigratingStore, WorkloadStore
-from workspec.workload.vocabulary import AdmissionRequest, Grant, Subject
 from workstore.backends import MEMORY, SQLITE
 
-AGENT = Subject(kind="agent", id="a1")
-REQUEST = AdmissionRequest(
-    tenant_id="t",
-    application_id="app",
-    requested_by=AGENT,
-    idempotency_key="one",
-    definition_id="d",
-    definition_revision="r1",
-    environment="production",
-    input=None,
-    capability_snapshot=(),
-    connection_scopes=None,
-    priority=None,
-    retry_policy=None,
-    timeouts=None,
-    dependencies=None,
-    not_before=None,
-    trigger=None,
-    session_id=None,
-    created_at=10,
-    authorization_snapshot=Grant(subject=AGENT, tenant_id="t", application_id="app", signature="s"),
-)
 BOTH = pytest.mark.parametrize("backend", [MEMORY, SQLITE], ids=["memory", "sqlite"])
 
 
@@ -75,29 +52,29 @@ def test_handles_have_the_port_and_the_abilities(backend: Any, place: Spot) -> N
 
 
 @BOTH
-def test_handles_on_one_place_share_rows(backend: Any, place: Spot) -> None:
+def test_handles_on_one_place_share_rows(backend: Any, place: Spot, asking: Any) -> None:
     first, second = backend.open(place, {}), backend.open(place, {})
-    assert first.admit(request=REQUEST).created
-    assert not second.admit(request=REQUEST).created
+    assert first.admit(request=asking()).created
+    assert not second.admit(request=asking()).created
     first.close()
     assert len(second.snapshot()) == 1
     second.close()
 
 
 @BOTH
-def test_places_are_apart(backend: Any, tmp_path: Path) -> None:
+def test_places_are_apart(backend: Any, tmp_path: Path, asking: Any) -> None:
     handles = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         handles.append(backend.open(Spot(tmp_path / name, name), {}))
-    assert all(handle.admit(request=REQUEST).created for handle in handles)
+    assert all(handle.admit(request=asking()).created for handle in handles)
     for handle in handles:
         handle.close()
 
 
-def test_memory_forgets_with_the_last_handle(place: Spot) -> None:
+def test_memory_forgets_with_the_last_handle(place: Spot, asking: Any) -> None:
     first, second = MEMORY.open(place, {}), MEMORY.open(place, {})
-    first.admit(request=REQUEST)
+    first.admit(request=asking())
     first.close()
     first.close()
     third = MEMORY.open(place, {})
@@ -107,13 +84,13 @@ def test_memory_forgets_with_the_last_handle(place: Spot) -> None:
     assert MEMORY.open(place, {}).snapshot() == {}
 
 
-def test_sqlite_remembers(place: Spot) -> None:
+def test_sqlite_remembers(place: Spot, asking: Any) -> None:
     handle = SQLITE.open(place, {})
-    handle.admit(request=REQUEST)
+    handle.admit(request=asking())
     handle.close()
     assert (place.path / "workload.db").exists()
     again = SQLITE.open(place, {})
-    assert not again.admit(request=evolve(REQUEST, created_at=99)).created
+    assert not again.admit(request=asking(created_at=99)).created
     again.close()
 
 

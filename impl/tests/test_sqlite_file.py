@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 
-from workspec.workload.vocabulary import AdmissionRequest, Grant, StoreUnavailable, Subject, WorkloadError
+from workspec.workload.vocabulary import StoreUnavailable
 from workstore.sqlite import WorkloadStore, rows, schema
 
-REQUESTER = Subject("agent", "a1")
-REQUEST = AdmissionRequest(
-    tenant_id="t",
-    application_id="app",
-    requested_by=REQUESTER,
-    idempotency_key="one",
-    definition_id="definition",
-    definition_revision="r1",
-    environment="production",
-    input={"id": 1},
-    capability_snapshot=(),
-    connection_scopes=None,
-    priority=None,
-    retry_policy=None,
-    timeouts=None,
-    dependencies=None,
-    not_before=None,
-    trigger=None,
-    session_id=None,
-    created_at=10,
-    authorization_snapshot=Grant(REQUESTER, "t", "app", "signed"),
-)
+
+@pytest.fixture
+def kind() -> str:
+    return "sqlite"
 
 
 @pytest.fixture
@@ -48,9 +29,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[WorkloadStore]:
-    with WorkloadStore.open(path) as opened:
-        yield opened
+def admit(asking: Any, driven: Any) -> Any:
+    """Admits work through a handle that the test opened, and gives the workload to drive."""
+
+    def admitted(store: WorkloadStore, key: str = "one", **changes: Any) -> Any:
+        answer = store.admit(request=asking(idempotency_key=key, **changes))
+        return driven(store, answer.workload.workload_id)
+
+    return admitted
 
 
 def pragma(store: WorkloadStore, name: str) -> Any:
@@ -59,15 +45,6 @@ def pragma(store: WorkloadStore, name: str) -> Any:
 
 def unavailable(text: str) -> Any:
     return pytest.raises(StoreUnavailable, match=text)
-
-
-def admit(store: WorkloadStore, key: str = "one", **changes: Any) -> str:
-    request = evolve(REQUEST, idempotency_key=key, **changes)
-    return store.admit(request=request).workload.workload_id
-
-
-def claim(store: WorkloadStore, workload_id: str) -> Any:
-    return store.claim(workload_id=workload_id, worker_id="a", capabilities=[], lease_ms=1000, now_s=11)
 
 
 def test_each_connection_is_as_durable_as_asked(path: Path) -> None:
@@ -81,31 +58,22 @@ def test_each_connection_is_as_durable_as_asked(path: Path) -> None:
         assert pragma(store, "synchronous") == 2
 
 
-def test_what_was_committed_is_there_after_reopening(path: Path) -> None:
+def test_what_was_committed_is_there_after_reopening(path: Path, admit: Any) -> None:
     with WorkloadStore.open(path) as store:
-        workload_id = admit(store)
-        held = claim(store, workload_id)
-        before = store.get(workload_id=workload_id)
+        work = admit(store)
+        held = work.claim("a", 11)
+        before = store.get(workload_id=work.workload_id)
     with WorkloadStore.open(path) as store:
-        assert store.get(workload_id=workload_id) == before
+        assert store.get(workload_id=work.workload_id) == before
         assert before is not None
         assert before.workload.current_claim == held
 
 
-def test_tables_are_strict(store: WorkloadStore) -> None:
+def test_tables_are_strict(store: WorkloadStore, admit: Any) -> None:
     admit(store)
     statement = "UPDATE workloads SET deadline_at = 'soon'"
     with pytest.raises(sqlite3.IntegrityError):
         store._connection.write(lambda connection: connection.execute(statement))
-
-
-def test_a_closed_handle_says_so(path: Path) -> None:
-    store = WorkloadStore.open(path)
-    store.close()
-    store.close()
-    with unavailable("closed") as caught:
-        store.get(workload_id="w")
-    assert caught.value.definite
 
 
 def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
@@ -158,39 +126,35 @@ def test_options_of_open(path: Path) -> None:
     assert not path.exists()
 
 
-def test_ids_come_from_the_injected_source(path: Path) -> None:
-    numbers = iter(range(1, 100))
-    with WorkloadStore.open(path, new_id=lambda prefix: f"{prefix} {next(numbers)}") as store:
-        workload_id = admit(store)
-        assert claim(store, workload_id).claim_id.startswith("claim ")
-
-
-def test_a_handle_for_reading_only_reads(path: Path) -> None:
+def test_a_handle_for_reading_only_reads(path: Path, admit: Any, asking: Any) -> None:
     with unavailable("cannot be opened"):
         WorkloadStore.open(path, read_only=True)
     with WorkloadStore.open(path) as store:
-        workload_id = admit(store)
+        work = admit(store)
+        parts = {"idempotency": {"t:app:one": work.workload_id}, "result_ids": {}, "event_sequence": 1}
+        taken_over = json.dumps({"workloads": {}, **parts}).encode()
     with WorkloadStore.open(path, read_only=True) as reader:
-        assert reader.get(workload_id=workload_id) is not None
-        assert not reader.admit(request=REQUEST).created
-        for write in (lambda: claim(reader, workload_id), lambda: admit(reader, "two"), reader.reset):
+        assert work.on(reader).record.state == "READY"
+        assert not reader.admit(request=asking()).created
+        assert reader.migrate(source=taken_over) == 0
+        for write in (lambda: work.on(reader).claim("a", 11), lambda: admit(reader, "two"), reader.reset):
             with unavailable("reading only") as caught:
                 write()
             assert caught.value.definite
-        assert reader.snapshot() == {workload_id: 1}
+        assert reader.snapshot() == {work.workload_id: 1}
 
 
-def test_a_full_disk_loses_nothing_and_reads_go_on(path: Path) -> None:
+def test_a_full_disk_loses_nothing_and_reads_go_on(path: Path, admit: Any) -> None:
     with WorkloadStore.open(path, max_page_count=40) as store:
-        workload_id = admit(store)
+        work = admit(store)
         with unavailable("full") as caught:
             admit(store, "large", input="x" * 1_000_000)
         assert caught.value.definite
-        assert store.snapshot() == {workload_id: 1}
-        claim(store, workload_id)
-        assert store.snapshot() == {workload_id: 2}
+        assert store.snapshot() == {work.workload_id: 1}
+        work.claim("a", 11)
+        assert work.version == 2
     with WorkloadStore.open(path) as store:
-        assert store.snapshot() == {workload_id: 2}
+        assert store.snapshot() == {work.workload_id: 2}
         admit(store, "large", input="x" * 1_000_000)
 
 
@@ -200,38 +164,38 @@ def test_a_disk_too_full_for_the_tables(path: Path) -> None:
     WorkloadStore.open(path).close()
 
 
-def test_a_locked_file_is_waited_for_and_given_up(path: Path) -> None:
+def test_a_locked_file_is_waited_for_and_given_up(path: Path, admit: Any) -> None:
     with WorkloadStore.open(path, busy_timeout_ms=50) as store, closing(sqlite3.connect(path)) as other:
-        workload_id = admit(store)
+        work = admit(store)
         other.execute("BEGIN IMMEDIATE")
         began = time.monotonic()
         with unavailable("lock") as caught:
-            claim(store, workload_id)
+            work.claim("a", 11)
         assert caught.value.definite
         assert time.monotonic() - began >= 0.05
-        assert store.snapshot() == {workload_id: 1}  # readers do not wait
+        assert work.version == 1  # readers do not wait
         other.rollback()
-        claim(store, workload_id)
+        work.claim("a", 11)
 
 
-def test_a_wait_ends_with_the_lock(path: Path) -> None:
+def test_a_wait_ends_with_the_lock(path: Path, admit: Any) -> None:
     with WorkloadStore.open(path) as store, closing(sqlite3.connect(path, check_same_thread=False)) as other:
-        workload_id = admit(store)
+        work = admit(store)
         other.execute("BEGIN IMMEDIATE")
         release = threading.Timer(0.1, other.rollback)
         release.start()
-        claim(store, workload_id)
+        work.claim("a", 11)
         release.join()
-        assert store.snapshot() == {workload_id: 2}
+        assert work.version == 2
 
 
-def test_a_damaged_record_is_reported(path: Path, store: WorkloadStore) -> None:
-    workload_id = admit(store)
+def test_a_damaged_record_is_reported(path: Path, store: WorkloadStore, admit: Any) -> None:
+    work = admit(store)
     with closing(sqlite3.connect(path)) as other:
         other.execute("UPDATE workloads SET record = '{}'")
         other.commit()
     with unavailable("damaged") as caught:
-        store.get(workload_id=workload_id)
+        store.get(workload_id=work.workload_id)
     assert caught.value.definite
 
 
@@ -246,32 +210,31 @@ def _use_inherited_handle(store: WorkloadStore, path: Path, answers: Any) -> Non
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_child_made_by_fork_must_open_anew(path: Path, store: WorkloadStore) -> None:
-    workload_id = admit(store)
+def test_a_child_made_by_fork_must_open_anew(path: Path, store: WorkloadStore, admit: Any) -> None:
+    work = admit(store)
     context = multiprocessing.get_context("fork")
     answers = context.Queue()
     child = context.Process(target=_use_inherited_handle, args=(store, path, answers))
     child.start()
     assert "before a fork" in answers.get(timeout=10)
-    assert answers.get(timeout=10) == {workload_id: 1}
+    assert answers.get(timeout=10) == {work.workload_id: 1}
     child.join(10)
-    claim(store, workload_id)
-    assert store.snapshot() == {workload_id: 2}
+    work.claim("a", 11)
+    assert work.version == 2
 
 
-def test_reset_leaves_no_trace(store: WorkloadStore) -> None:
+def test_reset_leaves_no_trace(store: WorkloadStore, admit: Any) -> None:
     def content() -> list[Any]:
         return store._connection.read(lambda connection: list(connection.iterdump()))
 
     empty = content()
-    workload_id = admit(store)
-    claim(store, workload_id)
+    work = admit(store)
+    work.claim("a", 11)
     store.pause(lambda: pytest.fail("the pause outlived the reset"))
     store.reset()
     assert store.snapshot() == {}
     assert content() == empty
-    assert store.admit(request=REQUEST).created
-    assert claim(store, workload_id).fencing_token == 1
+    assert admit(store).claim("a", 11).fencing_token == 1
 
 
 @pytest.mark.parametrize(
@@ -293,9 +256,7 @@ def test_reset_leaves_no_trace(store: WorkloadStore) -> None:
 def test_no_statement_walks_the_table(store: WorkloadStore, statement: str, values: int, index: str) -> None:
     def steps() -> list[str]:
         found = store._connection.read(
-            lambda connection: connection.execute(
-                f"EXPLAIN QUERY PLAN {statement}", [None] * values
-            ).fetchall()
+            lambda connection: connection.execute(f"EXPLAIN QUERY PLAN {statement}", [None] * values).fetchall()
         )
         return [step[-1] for step in found]
 
@@ -304,37 +265,17 @@ def test_no_statement_walks_the_table(store: WorkloadStore, statement: str, valu
     assert not any("SCAN workloads" in step for step in plan), plan
 
 
-def test_indexed_columns_follow_the_record(path: Path, store: WorkloadStore) -> None:
-    workload_id = admit(store, not_before=None)
-    held = claim(store, workload_id)
-    shown = {"claim_id": held.claim_id, "worker_id": "a", "fencing_token": held.fencing_token}
+def test_indexed_columns_follow_the_record(path: Path, store: WorkloadStore, admit: Any) -> None:
+    work = admit(store)
+    held = work.claim("a", 11, lease_ms=1000)
 
     def columns() -> Any:
         with closing(sqlite3.connect(path)) as other:
-            return other.execute(
-                "SELECT state, deadline_at, lease_ends_at, result_id FROM workloads"
-            ).fetchone()
+            return other.execute("SELECT state, deadline_at, lease_ends_at, result_id FROM workloads").fetchone()
 
     assert columns() == ("CLAIMED", None, 12, None)
-    store.heartbeat(workload_id=workload_id, **shown, extension_ms=8000, now_s=11)
+    work.heartbeat(held, 11, extension_ms=8000)
     assert columns() == ("CLAIMED", None, 19, None)
-    store.start(workload_id=workload_id, **shown, now_s=11)
-    store.complete(
-        workload_id=workload_id,
-        **shown,
-        result_id="r",
-        output=None,
-        references=["file"],
-        schema_version=2,
-        now_s=12,
-    )
+    work.start(held, 11)
+    work.complete(held, 12)
     assert columns() == ("SUCCEEDED", None, None, "r")
-
-
-def test_an_unwritable_record_is_a_refusal(store: WorkloadStore) -> None:
-    admit(store)
-    workload = store.list_workloads(tenant_id="t", application_id="app")[0].workload
-    assert workload.current_claim is None
-    with pytest.raises(WorkloadError) as caught:
-        store.inject(record=evolve(workload, workload_id="w"), version=2**63)
-    assert caught.value.code == "WORKLOAD_INVALID"
