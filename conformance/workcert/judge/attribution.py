@@ -72,7 +72,9 @@ def for_missed_check(contract: Contract, decision: Decision, shown: Shown) -> Id
     fallen_through = any(_refuses(each, shown.code) and _holds(each.when, scope) for each in later)
     eager = () if fallen_through else _taken_eagerly(contract, earlier, scope, shown)
     order = _order_of(decision, check) if fallen_through else ()
-    rows = _rows_named_instead(contract, check, scope, shown.details) or _rows_at_bound(contract, check, scope)
+    rows = _rows_named_instead(contract, check, scope, shown.details)
+    if not rows and not shown.expired:
+        rows = _rows_at_bound(contract, check, scope)
     return _unique(rows, eager, own, order)
 
 
@@ -82,6 +84,9 @@ def for_eager_check(contract: Contract, committed: Committed, shown: Shown) -> I
     scope = _asked_of(decision.scope, decision.scope.before)
     checks = checks_of(decision.operation)
     rows = _transitions_of(contract, decision, shown.code)
+    if scope.facts is None and any(_refuses(check, shown.code) and not _reads(check.when, scope) for check in checks):
+        # The check asks about a record and there is none: the store found another's in its place.
+        return for_success(decision)
     eager = _taken_eagerly(contract, checks, scope, shown)
     return _unique(rows, eager) or for_success(decision)
 
@@ -169,7 +174,9 @@ def _holds_later(table: DecisionTable, right: TableRow, taken: TableRow, decisio
     key = decision.scope.key
     record = None if key is None else decision.scope.state.get(key)
     scope = _asked_of(decision.scope, None if record is None else record.facts)
-    return table.rows.index(taken) > table.rows.index(right) and _holds(taken.when, scope)
+    # The row for all the rest holds always: taking it says nothing of an order.
+    asks = any(True for _leaf in taken.when.leaves())
+    return asks and table.rows.index(taken) > table.rows.index(right) and _holds(taken.when, scope)
 
 
 def _of_event(contract: Contract, decision: Decision, difference: Difference) -> Ids:

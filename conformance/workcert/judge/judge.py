@@ -275,14 +275,13 @@ class Judge:
         )
 
     def _shown(self, committed: Committed, observed: Observed, read: Read) -> attribution.Shown:
-        if isinstance(observed, Refusal):
-            return attribution.Shown(observed.code, observed.details)
+        code, details = (observed.code, observed.details) if isinstance(observed, Refusal) else (None, None)
         key = committed.decision.scope.key
         row = None if key is None else read(key)
         if key is None or row is None:
-            return attribution.Shown()
+            return attribution.Shown(code, details)
         acted = row.version != self.versions.get(key)
-        return attribution.Shown(acted=acted, expired=self._shows_commit(committed, key, row))
+        return attribution.Shown(code, details, acted, self._shows_commit(committed, key, row))
 
     def _shows_commit(self, committed: Committed, key: str, row: Row) -> bool:
         """What the model's refusal appends to the record stands there."""
@@ -455,7 +454,8 @@ class Judge:
 
     def _maybe_stale(self, failure: Failure, committed: Committed, observed: Observed, stale: Stale) -> Failure:
         """A wrong answer that would be right on an older state is a stale view; so is a lost guard alone."""
-        if failure.kind is not Kind.ANSWER:
+        if failure.kind is not Kind.ANSWER or (committed.lost and isinstance(observed, Answered)):
+            # What was written over another's commit is right on the old state by its nature.
             return failure
         contract, scope = self.binding.contract, committed.decision.scope
         call = Call(committed.decision.operation.name, scope.call)

@@ -33,7 +33,7 @@ def policies() -> st.SearchStrategy[Json]:
             "max_attempts": st.sampled_from([3, 1, 2, 0]),
             "backoff": st.sampled_from(["fixed", "exponential"]),
             "initial_delay_ms": st.sampled_from([1000, 0, 999, 1500, 3000]),
-            "max_delay_ms": st.sampled_from([60000, 5000, 1999]),
+            "max_delay_ms": st.sampled_from([60000, 1999, 5000, 2500]),
             "retry_on": st.sampled_from(RETRY_ON),
         }
     )

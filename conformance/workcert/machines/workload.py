@@ -56,6 +56,7 @@ WORK, CLAIM, AT, HANDLE, TWIST = of("work"), of("claims"), of("times"), of("hand
 EXACT = st.just("exact")
 OUTPUTS: Final = ({"sent": 1}, {"sent": 2}, SECRETS[1])
 ERRORS: Final = ("no route", "other", "sk-live")
+ENDS: Final = ("complete", "fail", "complete", "fail", "checkpoint", "cancel")
 MOMENTS: Final = ("now", "now", "now", "next second", "last second", "turn")
 REPEATS: Final = ("nothing", "effect", "text", "worker", "output")
 
@@ -428,6 +429,40 @@ class WorkloadMachine(RuleBasedStateMachine):
         self._claim(on, work, worker, CAPABILITIES[0], lease_ms, self.due(work))
         if not self.over and self.current() and self.current()[0].work == work:
             self.make(self.call(on, "start", self.now_s + wait, **self.fence(self.current()[0], "exact")))
+
+    @precondition(lambda self: self.can("start") and self.methods.issuperset(ENDS) and bool(self.ready()))
+    @rule(
+        on=HANDLE,
+        work=of("ready"),
+        worker=st.sampled_from(WORKERS),
+        end=st.sampled_from(ENDS),
+        kind=st.sampled_from(KINDS),
+        effect=st.sampled_from(EFFECTS[:3]),
+        result=st.sampled_from(RESULTS[:2]),
+        wait=st.integers(0, 1),
+        moment=st.sampled_from(MOMENTS),
+    )
+    def carry_through(
+        self,
+        on: str,
+        work: str,
+        worker: str,
+        end: str,
+        kind: str,
+        effect: str | None,
+        result: str,
+        wait: int,
+        moment: str,
+    ) -> None:
+        """Claimed, started and brought to an end, or near one, in one go."""
+        self.take_up(on, work, worker, LEASES_MS[2], wait)
+        if self.over or not self.current():
+            return
+        at = self.at(work, moment)
+        if end == "cancel":
+            self.make(self.call(on, "cancel", at, workload_id=self.id_of(work), actor="owner"))
+        elif (self.current()[0], end) in self.deeds():
+            self._proceed(on, (self.current()[0], end), kind, effect, result, at)
 
     @precondition(lambda self: not self.over and bool(self.deeds()))
     @rule(
