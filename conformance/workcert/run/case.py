@@ -65,9 +65,7 @@ Watch = Callable[[Execution, Plain, StepRun], None]
 """Called after each step, with the run that it belongs to: each variant of a case is an execution of its own."""
 
 
-def run_case(
-    store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None
-) -> CaseRun:
+def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None) -> CaseRun:
     """Run a case in all its variants, each on a fresh store; the first that fails decides.
 
     A block of calls at once runs with threads as often as it asks, and, for two calls on a backend that can pause,
