@@ -23,9 +23,9 @@ GENERAL: Final = (
         "WRK-GEN-02",
         "An operation that returns an error leaves the committed record untouched, with exactly two "
         "exceptions that commit and return an error: `WORKLOAD_TIMED_OUT` commits the expiry and "
-        "`WORKLOAD_ATTEMPTS_EXHAUSTED` commits the dead-lettering. The deadline pass, recovery and "
-        "migration commit workload by workload: an error stops them without undoing what they committed "
-        "before it.",
+        "`WORKLOAD_ATTEMPTS_EXHAUSTED` commits the dead-lettering. The deadline pass and recovery "
+        "commit workload by workload: an error stops them without undoing what they committed before it. A "
+        "migration may do so too, or commit as one.",
         Kind.INVARIANT,
         CORE,
     ),
