@@ -225,9 +225,7 @@ BAD_FILES: list[tuple[str, str, int, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "cause"), [pytest.param(*each[1:], id=each[0]) for each in BAD_FILES]
-)
+@pytest.mark.parametrize(("text", "line", "cause"), [pytest.param(*each[1:], id=each[0]) for each in BAD_FILES])
 def test_a_bad_file_is_refused_with_line_and_cause(text: str, line: int, cause: str) -> None:
     with pytest.raises(CaseError) as fault:
         parse(text, "bad.jsonl")
@@ -296,9 +294,7 @@ def cases(draw: st.DrawFn) -> Case:
             },
             at_s=draw(st.integers()),
             expect=None if bare else draw(st.none() | EXPECTATIONS),
-            record=None
-            if bare
-            else draw(st.none() | MATCHERS.filter(lambda m: m is not None) | st.just(UNCHANGED)),
+            record=None if bare else draw(st.none() | MATCHERS.filter(lambda m: m is not None) | st.just(UNCHANGED)),
             of=draw(st.none() | TEXTS),
             version=None if bare else draw(st.sampled_from([None, "same", "moved"])),
             note=draw(NOTES),

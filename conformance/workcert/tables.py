@@ -81,9 +81,7 @@ def check_tables(contract: Contract, directory: Path) -> list[Difference]:
     """
     files = render(contract)
     differences = [
-        difference
-        for name, text in files.items()
-        if (difference := _compare(directory / name, text)) is not None
+        difference for name, text in files.items() if (difference := _compare(directory / name, text)) is not None
     ]
     return differences + [Difference(path, SUPERFLUOUS) for path in _superfluous(files, directory)]
 

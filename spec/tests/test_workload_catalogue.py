@@ -86,9 +86,7 @@ def wanted_in_printed_order(wanted: list[str]) -> list[str]:
 def test_every_family_is_named_once_and_has_requirements() -> None:
     assert sorted(family.prefix for family in FAMILIES) == sorted(LENGTHS)
     for family in FAMILIES:
-        assert [r.prefix for r in CATALOGUE.matching([family.name])] == [family.prefix] * LENGTHS[
-            family.prefix
-        ]
+        assert [r.prefix for r in CATALOGUE.matching([family.name])] == [family.prefix] * LENGTHS[family.prefix]
 
 
 @pytest.mark.parametrize("requirement", each_requirement())

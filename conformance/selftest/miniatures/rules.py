@@ -237,4 +237,3 @@ def after_effect(effect: Effect, **facts: Callable[[Scope], Any]) -> Change:
 
 def without_effect(effect: Effect) -> Change:
     return with_effect(effect, lambda _scope, _done: {})
-

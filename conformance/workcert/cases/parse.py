@@ -33,8 +33,7 @@ _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 _KINDS: Final = ("call", "restart", "inject", "together", "frozen", "repeat")
 _HEADER: Final = frozenset(
-    {"format", "contract", "name", "title", "requirements", "profiles", "abilities"}
-    | {"config", "handles", "digest"}
+    {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
 _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "call": frozenset({"id", "on", "at_s", "call", "args", "expect", "record", "of", "version", "note"}),

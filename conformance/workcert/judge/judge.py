@@ -137,7 +137,7 @@ class Judge:
         committed = commit(self.binding.contract, self.state, self._relocated(decision))
         failure = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
         if failure is not None:
-            return Judged(committed, self._maybe_stale(failure, committed, observed, stale or NOTHING_STALE))
+            return Judged(committed, self._maybe_stale(failure, committed, observed, stale or NOTHING_STALE, read))
         changed = self._changed(committed)
         broken = self._accept(committed, observed, read)
         return Judged(committed, broken, changed)
@@ -159,9 +159,7 @@ class Judge:
         decision = decide(self.binding.contract, self.state, call, now_s, chooser)
         self.state = commit(self.binding.contract, self.state, decision).state
 
-    def answer_only(
-        self, call: Call, now_s: int, observed: Observed, read: Read
-    ) -> tuple[Committed, Failure | None]:
+    def answer_only(self, call: Call, now_s: int, observed: Observed, read: Read) -> tuple[Committed, Failure | None]:
         """Apply one of several calls that ran at once: its answer is judged, records are when all have run.
 
         An answer that holds a record shows it as it was then; records that later calls of the group changed are
@@ -237,9 +235,7 @@ class Judge:
             ids = attribution.for_record(contract, committed, found, attribution.for_answer(contract, decision))
         return Failure(ids or contract.comparisons["read"], Kind.ANSWER, "the answer differs", found)
 
-    def _ids_of_elements(
-        self, committed: Committed, expected: Sequence[Any], seen: Any, read: Read
-    ) -> tuple[str, ...]:
+    def _ids_of_elements(self, committed: Committed, expected: Sequence[Any], seen: Any, read: Read) -> tuple[str, ...]:
         """A pass that names a record which it left as it was is wrong in what it answers, not in what it takes."""
         extra = [key for key in seen if key not in expected and key in self.state] if isinstance(seen, list) else []
         rows = {key: read(key) for key in extra}
@@ -247,9 +243,7 @@ class Judge:
             return attribution.for_success(committed.decision)
         return attribution.for_elements(self.binding.contract, committed, expected, seen)
 
-    def _judge_refusal(
-        self, committed: Committed, expected: Refused, observed: Observed, read: Read
-    ) -> Failure | None:
+    def _judge_refusal(self, committed: Committed, expected: Refused, observed: Observed, read: Read) -> Failure | None:
         if not isinstance(observed, Refusal):
             ids = self._ids_of_refusal(committed, expected, observed, read)
             return Failure(ids, Kind.ANSWER, f"succeeded; it must be refused with {expected.code}")
@@ -308,9 +302,7 @@ class Judge:
             return self.binding.unversioned if unversioned else contract.conflict_requirements
         if committed.decision.rule is not None:
             return committed.decision.rule_requirements
-        return attribution.for_eager_check(
-            contract, committed, attribution.Shown(observed.code, observed.details)
-        )
+        return attribution.for_eager_check(contract, committed, attribution.Shown(observed.code, observed.details))
 
     def _judge_content(
         self, committed: Committed, observed: Observed, read: Read, chooser: ObservingChooser
@@ -452,10 +444,14 @@ class Judge:
                 asked.append(invariant.requirement)
         return None, asked
 
-    def _maybe_stale(self, failure: Failure, committed: Committed, observed: Observed, stale: Stale) -> Failure:
+    def _maybe_stale(
+        self, failure: Failure, committed: Committed, observed: Observed, stale: Stale, read: Read
+    ) -> Failure:
         """A wrong answer that would be right on an older state is a stale view; so is a lost guard alone."""
-        if failure.kind is not Kind.ANSWER or (committed.lost and isinstance(observed, Answered)):
-            # What was written over another's commit is right on the old state by its nature.
+        known = committed.decision.scope.key in self.versions
+        wrote = isinstance(observed, Answered) and known and self._shown(committed, observed, read).acted
+        if failure.kind is not Kind.ANSWER or not stale.states or wrote:
+            # A write is guarded by what is there now, whatever the view: one that held is no matter of the view.
             return failure
         contract, scope = self.binding.contract, committed.decision.scope
         call = Call(committed.decision.operation.name, scope.call)

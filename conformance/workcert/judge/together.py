@@ -17,9 +17,7 @@ from workspec.core.scope import Call, Trace
 Made = tuple[Call, int]
 
 
-def judge_together(
-    judge: Judge, calls: Sequence[Made], observed: Sequence[Observed], read: Read
-) -> Failure | None:
+def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Observed], read: Read) -> Failure | None:
     """None if some order fits, else the failure of the order that came furthest."""
     contract = judge.binding.contract
     for seen in observed:

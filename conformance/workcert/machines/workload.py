@@ -255,9 +255,7 @@ class WorkloadMachine(RuleBasedStateMachine):
     def admit_dependent(self, on: str, work: str, state: str, at: int) -> None:
         self.now_s = at
         dependency = {"workload_id": self.id_of(work), "required_state": state}
-        self.admit_request(
-            on, {**BASE, "idempotency_key": "dependent", "dependencies": [dependency], "created_at": at}
-        )
+        self.admit_request(on, {**BASE, "idempotency_key": "dependent", "dependencies": [dependency], "created_at": at})
 
     @precondition(lambda self: self.can("claim", None if self.ready() else 0) and self.admitted)
     @rule(
@@ -337,13 +335,9 @@ class WorkloadMachine(RuleBasedStateMachine):
         effect=st.sampled_from(EFFECTS),
         at=AT,
     )
-    def fail(
-        self, on: str, claim: Held, twist: str, kind: str, error: str, effect: str | None, at: int
-    ) -> None:
+    def fail(self, on: str, claim: Held, twist: str, kind: str, error: str, effect: str | None, at: int) -> None:
         said = error if self.secrets or error != ERRORS[2] else ERRORS[0]
-        self.report(
-            self.call(on, "fail", at, **self.fence(claim, twist), kind=kind, error=said, effect=effect)
-        )
+        self.report(self.call(on, "fail", at, **self.fence(claim, twist), kind=kind, error=said, effect=effect))
 
     @precondition(lambda self: bool(self.reports) and self.can("fail", 1))
     @rule(on=HANDLE, report=of("recorded"), change=st.sampled_from(REPEATS), at=AT)
@@ -398,9 +392,7 @@ class WorkloadMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.can("list_workloads", 3) and self.admitted and not self.has_just_read())
     @rule(on=HANDLE, application=st.sampled_from(["app", "other"]))
     def list_workloads(self, on: str, application: str) -> None:
-        self.make(
-            self.call(on, "list_workloads", None, tenant_id="t", application_id=application, fresh=True)
-        )
+        self.make(self.call(on, "list_workloads", None, tenant_id="t", application_id=application, fresh=True))
 
     # Rules: the way of a job. Without these hardly a random history finishes one. ----------------------------------
 
@@ -473,9 +465,7 @@ class WorkloadMachine(RuleBasedStateMachine):
         result=st.sampled_from(RESULTS[:2]),
         moment=st.sampled_from(MOMENTS),
     )
-    def proceed(
-        self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, moment: str
-    ) -> None:
+    def proceed(self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, moment: str) -> None:
         """A holder does what it may."""
         self._proceed(on, deed, kind, effect, result, self.at(deed[0].work, moment))
 
@@ -494,9 +484,7 @@ class WorkloadMachine(RuleBasedStateMachine):
     def finishing(self) -> list[tuple[Held, str]]:
         return [deed for deed in self.deeds() if deed[1] in ("complete", "fail")]
 
-    def _proceed(
-        self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, at: int
-    ) -> None:
+    def _proceed(self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, at: int) -> None:
         held, name = deed
         further: dict[str, dict[str, Any]] = {
             "heartbeat": {"extension_ms": 3000},

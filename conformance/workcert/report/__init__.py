@@ -1,11 +1,11 @@
 """What the engine's events become: counts, a report, and the files and texts that show it.
 
-    collector = Collector()
-    run_suites(backend, options, lambda event: (collector(event), progress(event)))
-    report = build(backend, options, collector)
-    write_reports([report], timings({report.contract: collector}), "reports/mine")
-    print(summary_text(report))
-    sys.exit(exit_code(report))
+collector = Collector()
+run_suites(backend, options, lambda event: (collector(event), progress(event)))
+report = build(backend, options, collector)
+write_reports([report], timings({report.contract: collector}), "reports/mine")
+print(summary_text(report))
+sys.exit(exit_code(report))
 """
 
 from workcert.report.build import build

@@ -149,6 +149,4 @@ def _fold(text: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> str:
-    return textwrap.fill(
-        text, max(width, 40), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-    )
+    return textwrap.fill(text, max(width, 40), initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)

@@ -174,9 +174,7 @@ def _by_reason(results: Sequence[RequirementResult]) -> str:
 
 def _all_requirements(report: ContractReport) -> Iterator[str]:
     yield "### All requirements"
-    rows = [
-        [r.id, r.profile, r.kind, _status(r), str(r.exercised), r.case or "", r.text] for r in report.requirements
-    ]
+    rows = [[r.id, r.profile, r.kind, _status(r), str(r.exercised), r.case or "", r.text] for r in report.requirements]
     yield _table(["id", "profile", "kind", "status", "exercised", "case", "text"], rows)
 
 

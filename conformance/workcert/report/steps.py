@@ -89,9 +89,7 @@ def _row(n: str, run: StepRun, names: Names, operation: str, given: str, time: s
     )
 
 
-def _inner(
-    binding: Binding, n: str, call: Call, how: str, calls: Mapping[str, Call], seen: str = ""
-) -> StepRow:
+def _inner(binding: Binding, n: str, call: Call, how: str, calls: Mapping[str, Call], seen: str = "") -> StepRow:
     time = "" if call.at_s is None else str(call.at_s)
     return StepRow(n, time, call.on, f"{how}: {call.call}", arguments(binding, call, calls), "", seen, "")
 
@@ -136,9 +134,7 @@ def _fence_of(binding: Binding, args: Mapping[str, Any], calls: Mapping[str, Cal
     return claim.id if all(matches) else None
 
 
-def _particular(
-    binding: Binding, call: Call, name: str, value: Mapping[str, Any], calls: Mapping[str, Call]
-) -> str:
+def _particular(binding: Binding, call: Call, name: str, value: Mapping[str, Any], calls: Mapping[str, Call]) -> str:
     """A large object beside the first of its kind in the case, and that one beside an ordinary one."""
     first = next(each for each in calls.values() if each.call == call.call)
     before = first.args.get(name)

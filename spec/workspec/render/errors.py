@@ -25,11 +25,7 @@ class _Refusal:
 
 def error_codes(contract: Contract) -> tuple[str, ...]:
     """Every code that a rule gives, in the order in which operations and checks name them."""
-    found = [
-        option
-        for refusal in _refusals(contract)
-        for option in _options(refusal.check)
-    ]
+    found = [option for refusal in _refusals(contract) for option in _options(refusal.check)]
     found += [str(unique.code) for unique in contract.uniques]
     return tuple(dict.fromkeys((*found, str(contract.conflict_code))))
 

@@ -115,10 +115,7 @@ def _operation(contract: Contract, operation: AnyOperation, signature: Signature
     if checks:
         yield table(
             ("#", "asked", "kind", "code", "when", "commits", "requirements", "on its place"),
-            [
-                _check_row(index + 1, _asked(operation, index), check)
-                for index, check in enumerate(checks)
-            ],
+            [_check_row(index + 1, _asked(operation, index), check) for index, check in enumerate(checks)],
         )
     order = order_ids(operation)
     if order:
@@ -186,10 +183,7 @@ class _Row:
 
 
 def _steps_table(steps: Iterable[Step]) -> str:
-    rows = [
-        (row.number, row.only_if, row.step, row.text, row.writes, row.requirements)
-        for row in _rows(steps, "", ())
-    ]
+    rows = [(row.number, row.only_if, row.step, row.text, row.writes, row.requirements) for row in _rows(steps, "", ())]
     return table(("step", "only if", "name", "what it does", "writes", "requirements"), rows)
 
 

@@ -78,10 +78,7 @@ def _index_blocks(contract: Contract, pages: Iterable[Page]) -> Blocks:
         "## Requirements in numbers",
         table(
             ("profile", *(str(kind) for kind in Kind), "all"),
-            [
-                (code(profile), *_counts(r for r in catalogue if r.profile == profile))
-                for profile in profiles
-            ]
+            [(code(profile), *_counts(r for r in catalogue if r.profile == profile)) for profile in profiles]
             + [("all", *(str(kinds[str(kind)]) for kind in Kind), str(len(catalogue)))],
         ),
         "A *rule* is enforced by a check, an effect or a row; an *invariant* holds in each committed state or across "

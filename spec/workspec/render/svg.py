@@ -150,9 +150,7 @@ def _rounded(points: tuple[Point, ...]) -> str:
         radius = min(CORNER, length1 / 2, length2 / 2)
         enter = corner[0] - dx1 * radius, corner[1] - dy1 * radius
         leave = corner[0] + dx2 * radius, corner[1] + dy2 * radius
-        parts.append(
-            f"L{_n(enter[0])} {_n(enter[1])}Q{_n(corner[0])} {_n(corner[1])} {_n(leave[0])} {_n(leave[1])}"
-        )
+        parts.append(f"L{_n(enter[0])} {_n(enter[1])}Q{_n(corner[0])} {_n(corner[1])} {_n(leave[0])} {_n(leave[1])}")
     parts.append(f"L{_n(points[-1][0])} {_n(points[-1][1])}")
     return "".join(parts)
 
