@@ -86,7 +86,7 @@ def without(members: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 BAD_FILES: list[tuple[str, str, int, str]] = [
-    ("empty", "", 1, "an empty line"),
+    ("empty", "", 1, "the file is empty"),
     ("no end line", json.dumps(HEADER) + "\n", 1, "no end line"),
     ("cut after a step", json.dumps(HEADER) + "\n" + json.dumps(claim()) + "\n", 2, "no end line"),
     ("cut inside a step", json.dumps(HEADER) + "\n" + json.dumps(claim())[:40], 2, "no end line"),

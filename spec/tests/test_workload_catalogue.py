@@ -43,7 +43,7 @@ LENGTHS = {
     "WRK-MIG": 5,
     "WRK-ROW": 3,
     "WRK-INV": 15,
-    "WRK-PRT": 11,
+    "WRK-PRT": 12,
 }
 
 PROFILE_IDS = {

@@ -334,7 +334,7 @@ WRONG_HANDLES = (
     wrapped(RepeatingPass, "EDL-01 EDL-02"),
     wrapped(UnsortedRecovery, "REC-01"),
     wrapped(NumberedEvidence, "GEN-05"),
-    wrapped(RaisingRead, "GEN-01 PRT-06"),
+    wrapped(RaisingRead, "PRT-12 PRT-06"),
     wrapped(DictResult, "CMP-07"),
     wrapped(TextToken, "CLM-09 CLM-10", STATEFUL),
     wrapped(EagerMigration, "MIG-01"),

@@ -269,7 +269,7 @@ ADMISSION = (
         with_term(terms.request_differs, comparing_all_but("not_before")),
         "REP-01 REP-03",
     ),
-    ruled("a list shows other tenants", with_operation("list_workloads", answer=every_record), "GEN-01 PRT-06"),
+    ruled("a list shows other tenants", with_operation("list_workloads", answer=every_record), "PRT-12 PRT-06"),
 )
 
 WRONG_RULES = (

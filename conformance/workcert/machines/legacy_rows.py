@@ -1,10 +1,11 @@
-"""Rows that an older version may have left: records of contract version 1, for injection."""
+"""What an older version may have left: records of contract version 1, for injection, and legacy files."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from workcert.machines.requests import BASE, no_timeouts
+from workcert.references import JsonBytes
 
 _ADMITTED: Final = {
     "sequence": 1,
@@ -106,3 +107,27 @@ ROWS: Final[dict[str, dict[str, Any]]] = {
         execution_history=[_ADMITTED, _moved(2, "READY", "CLAIMED", 2)],
     ),
 }
+
+
+def _file(*names: str, events: int | None = None) -> JsonBytes:
+    """A legacy file of some of these rows; its derived parts are right unless ``events`` says otherwise."""
+    rows = [ROWS[name] for name in names]
+    histories = sum(len(row["execution_history"]) for row in rows)
+    return JsonBytes(
+        {
+            "workloads": {row["workload_id"]: row for row in rows},
+            "idempotency": {f"t:app:{row['idempotency_key']}": row["workload_id"] for row in rows},
+            "result_ids": {},
+            "event_sequence": histories if events is None else events,
+        }
+    )
+
+
+FILES: Final[dict[str, JsonBytes | bytes]] = {
+    "one": _file("ready"),
+    "two": _file("claimed", "ready"),
+    "a wrong event sequence": _file("ready", events=7),
+    "cut short": b'{"workloads": {',
+}
+OF_FILE: Final = {"one": ("ready",), "two": ("claimed", "ready")}
+"""The rows that a file brings."""

@@ -126,7 +126,7 @@ CONTRACT: Final = Contract(
         "others": ids("WRK-INV-15"),
         "restart": ids("WRK-INV-14"),
         "stale view": ids("WRK-MWR-04"),
-        "read": ids("WRK-GEN-01 WRK-PRT-06"),
+        "read": ids("WRK-PRT-12 WRK-PRT-06"),
     },
     shown_as={
         "claim": "current_claim",

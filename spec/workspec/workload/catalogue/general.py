@@ -191,4 +191,11 @@ PORT: Final = (
         Kind.RULE,
         CORE,
     ),
+    Requirement(
+        "WRK-PRT-12",
+        "Reading a workload shows its committed record, and nothing for an unknown id. A list holds every workload "
+        "of the tenant and application, and no other. A read changes nothing.",
+        Kind.RULE,
+        CORE,
+    ),
 )

@@ -62,6 +62,6 @@ ADMIT: Final = Operation(
         ),
     ),
     answer=lambda scope, after: Admitted(present(record_of(scope, after)), created=True),
-    requirements=ids("WRK-ADM-14 WRK-ADM-07"),
+    requirements=ids("WRK-ADM-07 WRK-ADM-14"),
     again=True,
 )

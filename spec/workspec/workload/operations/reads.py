@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from workspec.core.record import Record
-from workspec.core.rule import (
-    Operation,
-)
+from workspec.core.rule import Operation, ids
 from workspec.core.scope import Scope
 from workspec.workload.facts import versioned
 from workspec.workload.operations.shared import (
@@ -30,11 +28,12 @@ def _list(scope: Scope, after: Mapping[str, Record]) -> Any:
     ]
 
 
-GET: Final = Operation("get", locate=locate, checks=(), steps=(), answer=_get)
+GET: Final = Operation("get", locate=locate, checks=(), steps=(), answer=_get, requirements=ids("WRK-PRT-12"))
 LIST: Final = Operation(
     "list_workloads",
     locate=lambda _scope: "",
     checks=(),
     steps=(),
     answer=_list,
+    requirements=ids("WRK-PRT-12"),
 )
