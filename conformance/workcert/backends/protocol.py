@@ -2,7 +2,7 @@
 
 The least adapter has two members: ``contract`` and ``open``. What ``open`` returns is a *handle*: an object with
 methods of the contract's port (a method that it lacks is not claimed) and, where it can, methods of the abilities
-below.
+below. ``open`` and the methods of a handle may be coroutines.
 """
 
 from __future__ import annotations

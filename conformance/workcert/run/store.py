@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 from attrs import define, field
 
+from workcert.backends.coroutines import settled, synchronous
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.run.calling import CallHung
@@ -114,7 +115,7 @@ class StoreUnderTest:
 
     def _opened(self, place: Place) -> Any:
         try:
-            opened = self.backend.adapter.open(place, self._config)
+            opened = settled(self.backend.adapter.open(place, self._config))
         except CallHung:
             raise
         except Exception as error:
@@ -124,7 +125,7 @@ class StoreUnderTest:
             ) from error
         if opened is None:
             raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
-        return opened
+        return synchronous(opened, self.backend.binding.calls.calls)
 
     def reader(self) -> Any:
         """A handle that only the judge uses, where a second one can be had: reading on the acting handle would
