@@ -63,7 +63,7 @@ def test_cases_run_on_coroutines() -> None:
 
 def test_a_coroutine_that_breaks_a_rule_is_found() -> None:
     class Forgetful(AsyncHandle):
-        async def start(self, **arguments: Any) -> None:
+        async def start(self, **_arguments: Any) -> None:
             return None
 
     class Wrong(AsyncAdapter):

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from workcert.judge.judge import Judge, Read
+from workcert.judge.judge import Judge
+from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Crashed, Observed, Refusal, Unavailable
 from workspec.core.scope import Call, Trace

@@ -10,7 +10,8 @@ from attrs import define, field
 from workcert.binding import Binding
 from workcert.cases.model import Call, Frozen, Inject, Plain, Restart, Together
 from workcert.codec import CodecError, structure
-from workcert.judge.judge import Judge, Judged, Row, Stale
+from workcert.judge.judge import Judge, Judged, Stale
+from workcert.judge.ledger import Row
 from workcert.judge.verdict import END, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
 from workcert.run.answers import Answers

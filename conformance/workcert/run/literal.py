@@ -9,7 +9,7 @@ from workcert.cases.matcher import match
 from workcert.cases.model import UNCHANGED, Call, addressed
 from workcert.cases.model import Ok as ExpectOk
 from workcert.codec import to_json
-from workcert.judge.judge import Read
+from workcert.judge.ledger import Read
 from workcert.references import resolve
 from workcert.run.calling import Answered, Observed, Refusal
 from workcert.run.reading import is_whole

@@ -9,7 +9,7 @@ from typing import Any, cast
 import attrs
 
 from workcert.backends.registry import BackendError
-from workcert.judge.judge import Row
+from workcert.judge.ledger import Row
 from workcert.run.calling import CallHung
 from workcert.run.store import StoreUnderTest
 from workspec.core.choice import UNSEEN
