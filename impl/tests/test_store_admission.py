@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
@@ -24,6 +25,10 @@ class TestNewWork:
         assert store.snapshot() == {record.workload_id: 1}
         found = store.get(workload_id=record.workload_id)
         assert (found.version, found.workload) == (1, record)
+
+    def test_the_hash_of_the_input_is_that_of_its_canonical_text(self, drive: Any) -> None:
+        record = drive(input={"é": 1, "a": [1.0, None]}).record
+        assert record.input_hash == hashlib.sha256('{"a":[1.0,null],"é":1}'.encode()).hexdigest()
 
     def test_defaults(self, drive: Any, policy: Any, no_timeouts: Any) -> None:
         record = drive(retry_policy=None).record
