@@ -113,24 +113,13 @@ class Judge(Ledger):
         stale: Stale | None = None,
     ) -> Judged:
         """Commit a decision on the present state, and judge what was seen of it."""
-        committed = commit(self.binding.contract, self.state, self._relocated(decision))
+        committed = commit(self.binding.contract, self.state, decision)
         failure = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
         if failure is not None:
             return Judged(committed, self._maybe_stale(failure, committed, observed, stale or NOTHING_STALE, read))
         changed = self.changed_by(committed)
         broken = self.accept(committed, observed, read)
         return Judged(committed, broken, changed)
-
-    def _relocated(self, decision: Decision) -> Decision:
-        """A creation contends with one that came between under another id, too: ids are the store's own, the place
-        that they name is not."""
-        operation, scope = decision.operation, decision.scope
-        if not isinstance(operation, Operation) or not operation.again or not decision.parts:
-            return decision
-        key = operation.locate(evolve(scope, state=self.state))
-        if key == scope.key or key not in self.state:
-            return decision
-        return decide(self.binding.contract, self.state, Call(operation.name, scope.call), scope.now_s, scope.choose)
 
     def follow(self, call: Call, now_s: int, observed: Observed) -> None:
         """Let the model make the call without comparing anything."""

@@ -9,6 +9,8 @@ from collections.abc import Container, Iterable
 from functools import cache
 from typing import Any
 
+from attrs import evolve
+
 from workspec.core.choice import Choice, Chooser, reference
 from workspec.core.condition import Comparison
 from workspec.core.contract import Contract, conditions_of
@@ -75,7 +77,7 @@ def commit(contract: Contract, state: State, decision: Decision) -> Committed:
         return _commit_each(contract, state, decision, operation)
     changes = [change for part in decision.parts for change in part.changes]
     lost = tuple(change.key for change in changes if state.get(change.key) is not change.base)
-    if lost and isinstance(operation, Operation) and operation.again:
+    if isinstance(operation, Operation) and operation.again and (lost or _stands_elsewhere(operation, state, decision)):
         scope = decision.scope
         again = decide(contract, state, Call(operation.name, scope.call), scope.now_s, scope.choose)
         return commit(contract, state, again)
@@ -94,6 +96,15 @@ def commit(contract: Contract, state: State, decision: Decision) -> Committed:
         return Committed(after, Accepted(operation.answer(decision.scope, shown)), decision)
     elements = tuple(part.element for part in decision.parts if part.counts)
     return Committed(after, Accepted(operation.answer(decision.scope, elements, after)), decision)
+
+
+def _stands_elsewhere(operation: Operation, state: State, decision: Decision) -> bool:
+    """What the call would create has been committed in between, under another key."""
+    scope = decision.scope
+    if not decision.parts or state is scope.state:
+        return False
+    key = operation.locate(evolve(scope, state=state))
+    return key != scope.key and key in state
 
 
 def apply(contract: Contract, state: State, call: Call, now_s: int, choose: Chooser = reference) -> Committed:

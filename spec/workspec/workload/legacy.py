@@ -50,6 +50,8 @@ def read(source: bytes) -> LegacyFile:
             raise MalformedFile(f"workloads.{key} names another id, {workload.workload_id!r}")
         if workload.state not in set(State) or workload.retry_policy.backoff not in BACKOFFS:
             raise MalformedFile(f"workloads.{key} has an unknown state or back-off")
+        if min(workload.attempt_count, workload.retry_count, workload.retry_policy.max_attempts) < 0:
+            raise MalformedFile(f"workloads.{key} counts below zero")
         records[key] = absorb(workload, 1)
     sequence = tree["event_sequence"]
     if not isinstance(sequence, int) or isinstance(sequence, bool):
@@ -67,7 +69,10 @@ def derived_parts_agree(file: LegacyFile, state: Mapping[str, Record]) -> bool:
     # Two requesters with one key collapse in the old index; the greater id stays, on any store.
     together = [present(record) for _key, record in sorted({**state, **file.records}.items())]
     idempotency = {f"{w.tenant_id}:{w.application_id}:{w.idempotency_key}": w.workload_id for w in together}
-    result_ids = {w.result.result_id: w.workload_id for w in together if w.result is not None}
+    results = [(w.result.result_id, w.workload_id) for w in together if w.result is not None]
+    result_ids = dict(results)
+    if len(result_ids) != len(results):
+        return False
     events = sum(len(w.execution_history) for w in together)
     found = (dict(file.idempotency), dict(file.result_ids), file.event_sequence)
     return (idempotency, result_ids, events) == found

@@ -370,4 +370,9 @@ def of_lost_claim(name: str) -> Term:
     )
 
 
-attempt_id: Final = Term("id of the last attempt", "text", "facts", lambda scope: scope.before.attempt.attempt_id)
+attempt_id: Final = Term(
+    "id of the last attempt",
+    "text",
+    "facts",
+    lambda scope: None if scope.before.attempt is None else scope.before.attempt.attempt_id,
+)
