@@ -27,6 +27,7 @@ def seconds_per_step(name: str, *, judged: bool) -> float:
         campaign = Campaign(store, Options(examples=EXAMPLES, seed=1), silent, judged=judged)
         began = time.perf_counter()
         drive(campaign, EXAMPLES)
+        assert campaign.failed is None, campaign.failed
         return (time.perf_counter() - began) / campaign.steps
 
 

@@ -121,10 +121,11 @@ class Judge(Ledger):
         broken = self.accept(committed, observed, read)
         return Judged(committed, broken, changed)
 
-    def follow(self, call: Call, now_s: int, observed: Observed) -> None:
-        """Let the model make the call without comparing anything."""
+    def follow(self, call: Call, now_s: int, observed: Observed, read_on: State | None = None) -> None:
+        """Let the model make the call without comparing anything; ``read_on`` is what a frozen one decided on."""
         chooser = self._chooser(observed, lambda _key: None)
-        decision = decide(self.binding.contract, self.state, call, now_s, chooser)
+        state = self.state if read_on is None else read_on
+        decision = decide(self.binding.contract, state, call, now_s, chooser)
         self.state = commit(self.binding.contract, self.state, decision).state
 
     def answer_only(self, call: Call, now_s: int, observed: Observed, read: Read) -> tuple[Committed, Failure | None]:

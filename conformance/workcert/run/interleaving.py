@@ -58,6 +58,10 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
         first = execution.judged_run(held, call, now_s, observed)
         meanwhile()
         return _combined(step, first, ran)
+    if not execution.judged:
+        execution.put(held, observed)
+        execution.judge.follow(call, now_s, observed, before)
+        return _combined(step, StepRun(held.id, held.on, held.at_s, held.call, call.arguments, observed, None), ran)
     execution.rows.clear()
     failed = next((run for run in ran if run.failure is not None), None)
     if failed is not None:
