@@ -173,7 +173,9 @@ class WorkloadHistory(RuleBasedStateMachine):
         return Call(f"s{len(self.made) + 1}", on, name, args, at)
 
     def answered(self, step: Plain) -> Any:
-        """What the step was answered, None if it was refused."""
+        """What the step was answered; None if it was refused, or is where the example ended."""
+        if self.over:
+            return None
         observed = self.execution.runs[-1].observed if self.execution.runs else None
         return observed.value if isinstance(observed, Answered) and self.made[-1] is step else None
 
@@ -203,6 +205,8 @@ class WorkloadHistory(RuleBasedStateMachine):
         key = legacy_rows.ROWS[row]["workload_id"]
         read = Call(f"legacy_{row}_read", HANDLES[0], "get", {"workload_id": key})
         self.make(read)
+        if self.over:
+            return
         self.admitted.append((read.id, BASE))
         self.keys[read.id] = key
 
