@@ -167,11 +167,18 @@ def interruptible() -> Iterator[Callable[[], None]]:
         if pressed:
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, note)
+    def unraisable(lost: sys.UnraisableHookArgs) -> None:
+        # Said once, at the next event; here it would only be noise.
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            sys.__unraisablehook__(lost)
+
+    before, hook = signal.signal(signal.SIGINT, note), sys.unraisablehook
+    sys.unraisablehook = unraisable
     try:
         yield check
     finally:
         signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = hook
 
 
 # What is printed -------------------------------------------------------------------------------------------------
