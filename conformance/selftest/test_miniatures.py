@@ -10,6 +10,7 @@ import pytest
 
 from workcert.backends.registry import BackendError
 from workcert.backends.specification import of
+from workcert.cases import parse, write
 from workcert.run import calling
 from workcert.run.events import Verdict
 from workcert.shrink import size
@@ -43,6 +44,7 @@ def test_there_are_enough_of_them() -> None:
 def test_fault_is_caught_named_and_shown_by_a_short_case(miniature: Miniature) -> None:
     found = caught(miniature.name, miniature.make(), miniature.suite)
     assert found is not None, f"the {miniature.suite} suite does not find it"
+    assert parse(write(found.case)) == found.case, "the printed command cannot read the saved case"
     assert found.ended.verdict is Verdict.FAILED
     assert found.requirement in miniature.right
     assert size(found.case) <= MOST_STEPS

@@ -103,7 +103,7 @@ def case_of(execution: Execution, made: list[Plain], failure: Failure) -> Case:
     handles = tuple(dict.fromkeys(handle for step in made for handle in _handles(step))) or ("A",)
     header = Header(
         contract=backend.binding.name,
-        name=f"{backend.binding.name}/{failure.requirement}",
+        name=f"{backend.binding.name}/{failure.requirement.lower()}",
         title=f"{failure.requirement}: {failure.text}"[:200],
         requirements=(failure.requirement,),
         profiles=tuple(sorted(backend.profiles - {"CORE"})),

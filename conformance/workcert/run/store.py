@@ -118,7 +118,7 @@ class StoreUnderTest:
             opened = settled(self.backend.adapter.open(place, self._config))
         except CallHung:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BackendError(
                 f"{self.backend.name} cannot open a store: {type(error).__name__}: {error}. "
                 "Is its server running, and are its packages installed?"
