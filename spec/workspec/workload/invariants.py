@@ -24,11 +24,6 @@ def _pairs_are_legal(workload: Workload) -> bool:
     )
 
 
-def _times_do_not_decrease(workload: Workload) -> bool:
-    """As long as ``now`` does not run back, which the kit sees to."""
-    return all(earlier.at <= later.at for earlier, later in pairwise(workload.execution_history))
-
-
 def _history_grows(before: Workload | None, after: Workload | None, _code: str | None) -> bool:
     if before is None or after is None:
         return before is None
@@ -148,7 +143,6 @@ def _current(holds: Any) -> Any:
 
 INVARIANTS: Final = (
     Invariant("WRK-INV-01", "record", "every pair of states in the history is legal", _pairs_are_legal),
-    Invariant("WRK-INV-01", "record", "event times do not decrease", _times_do_not_decrease),
     Invariant("WRK-INV-01", "step", "the history is only appended to", _history_grows),
     Invariant("WRK-INV-02", "record", "a claim is held exactly in the four active states", _claim_matches_state),
     Invariant(
