@@ -144,7 +144,7 @@ class Spelled:
 
     @property
     def choices(self) -> Mapping[str, Any]:
-        return {"G-06b.derivation": "opaque"}
+        return {"G-11.shorter-lease": "allowed"}
 
     def open(self, place: Any, config: Any) -> Any:
         return SpelledHandle(self.right.open(place, config), self.spell)

@@ -7,7 +7,7 @@ below. ``open`` and the methods of a handle may be coroutines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
@@ -55,6 +55,3 @@ class Backend(Protocol):
     def open(self, place: Place, config: Mapping[str, Any]) -> Any:
         """A handle on the store at this place, which is created when nothing is there yet. ``config`` holds what the
         case asks for (empty for the workload contract)."""
-
-
-Pause = Callable[[], None]

@@ -154,7 +154,7 @@ def _from_entry_point(target: str) -> Any:
         )
     try:
         return points[0].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BackendError(f"the backend {target!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 
@@ -176,7 +176,7 @@ def _is_adapter(value: Any) -> bool:
 def _import(name: str) -> Any:
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BackendError(
             f"{name!r} cannot be imported: {type(error).__name__}: {error}. "
             "Name an installed module, or a file as in 'path/to/adapter.py:BACKEND'"
@@ -195,7 +195,7 @@ def _load_file(path: Path) -> Any:
     sys.path.insert(0, str(path.parent))
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BackendError(f"{path} fails on import: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(path.parent))

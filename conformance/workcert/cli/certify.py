@@ -77,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         one_of_several=len(backends) < len(served),
     )
+    if args.only and not options.only:
+        raise ReadableError("--only names nothing; leave it out to run everything, or see 'workcert list requirements'")
     concerned = selections(backends, options.only)
     if args.out is not None:
         _check_writable(args.out)

@@ -67,9 +67,10 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
         return Refusal(backend.codes.get(raw, raw), error.details, raw)
     except binding.unavailable as error:
         return Unavailable(error.definite, str(error))
-    except CallHung:
+    except (CallHung, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # whatever an adapter raises is a finding, not a fault of the kit
+    except BaseException as error:
+        # Exits and cancellations too: whatever an adapter raises is a finding, not a fault of the kit.
         return Crashed(f"{type(error).__name__}: {error}", error)
 
 

@@ -200,9 +200,3 @@ class StoreUnderTest:
                 with contextlib.suppress(Exception):
                     close()
         self._handles.clear()
-
-
-@contextlib.contextmanager
-def store_of(backend: LoadedBackend) -> Iterator[StoreUnderTest]:
-    with StoreUnderTest.of(backend) as store:
-        yield store

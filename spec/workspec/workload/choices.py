@@ -103,14 +103,6 @@ WORKLOAD_ID: Final = Choice(
     legal_text="a text that no other workload has",
     observe=lambda seen, _scope: _shown(_shown(seen.answer, "workload"), "workload_id"),
 )
-ID_DERIVATION: Final = Choice(
-    "G-06b.derivation",
-    DECLARED,
-    "How workload ids come about: the SHA-256 of the scope as the reference has it, or in a way of the store's own.",
-    ("WRK-ADM-08",),
-    default="sha256",
-    options=("sha256", "opaque"),
-)
 LEASE_ROUNDING: Final = Choice(
     "G-11.lease-rounding",
     DECLARED,
@@ -329,7 +321,6 @@ LOSS_TEXT: Final = Choice(
 
 CHOICES: Final = (
     GRANT_APPLICATION,
-    ID_DERIVATION,
     WORKLOAD_ID,
     CREATION_ACTOR,
     FOLLOW_UP_ACTOR,
