@@ -113,13 +113,30 @@ class Judge(Ledger):
         stale: Stale | None = None,
     ) -> Judged:
         """Commit a decision on the present state, and judge what was seen of it."""
-        committed = commit(self.binding.contract, self.state, decision)
+        committed = commit(self.binding.contract, self.state, decision, self._late(decision, read))
         failure = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
         if failure is not None:
             return Judged(committed, self._maybe_stale(failure, committed, observed, stale or NOTHING_STALE, read))
         changed = self.changed_by(committed)
         broken = self.accept(committed, observed, read)
         return Judged(committed, broken, changed)
+
+    def _late(self, decision: Decision, read: Read) -> set[str]:
+        """What a frozen pass came to only after others had committed: it acted on what they had changed.
+
+        The pass was held at its first write, so at least one element was decided before; if the others changed every
+        one that it was to act on, then one of them must have been passed over.
+        """
+        operation, before = decision.operation, decision.scope.state
+        if not isinstance(operation, Batch) or operation.atomic or before is self.state:
+            return set()
+        changed = [key for key in self.state if self.state[key] is not before.get(key)]
+        rows = {key: read(key) for key in changed}
+        late = {key for key, row in rows.items() if row is not None and row.version != self.versions.get(key)}
+        chosen = [change.key for part in decision.parts for change in part.changes]
+        if chosen and late.issuperset(chosen):
+            late.discard(chosen[0])
+        return late
 
     def follow(self, call: Call, now_s: int, observed: Observed, read_on: State | None = None) -> None:
         """Let the model make the call without comparing anything; ``read_on`` is what a frozen one decided on."""

@@ -5,7 +5,7 @@ Between the two halves another call may commit; `commit` sees it because records
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -67,14 +67,16 @@ def decide(
     return _decide_draw(contract, operation, scope)
 
 
-def commit(contract: Contract, state: State, decision: Decision) -> Committed:
+def commit(contract: Contract, state: State, decision: Decision, late: Collection[str] = ()) -> Committed:
     """The second half, on the state as it is now.
 
-    A lost guard gives the contract's conflict code, a new decision (``again``), or passes the element over.
+    A lost guard gives the contract's conflict code, a new decision (``again``), or passes the element over. A batch
+    that commits element by element may decide each at any moment of its call: ``late`` holds the keys of the records
+    that it came to when this state was already there.
     """
     operation = decision.operation
     if isinstance(operation, Batch) and not operation.atomic:
-        return _commit_each(contract, state, decision, operation)
+        return _commit_each(contract, state, decision, operation, late)
     changes = [change for part in decision.parts for change in part.changes]
     lost = tuple(change.key for change in changes if state.get(change.key) is not change.base)
     if isinstance(operation, Operation) and operation.again and (lost or _stands_elsewhere(operation, state, decision)):
@@ -245,12 +247,14 @@ def _others_compete(checks: Iterable[Check], scope: Scope) -> bool:
 # Commit ----------------------------------------------------------------------------------------------------------
 
 
-def _commit_each(contract: Contract, state: State, decision: Decision, operation: Batch) -> Committed:
+def _commit_each(
+    contract: Contract, state: State, decision: Decision, operation: Batch, late: Collection[str]
+) -> Committed:
     if decision.outcome is not None:
         return Committed(state, decision.outcome, decision)
     held: list[Any] = []
     lost: list[str] = []
-    for part in decision.parts:
+    for part in _each_in_its_moment(contract, state, decision, operation, late):
         moved = [change.key for change in part.changes if state.get(change.key) is not change.base]
         lost.extend(moved)
         if not moved and _broken_unique(contract, state, part.changes) is None:
@@ -259,6 +263,23 @@ def _commit_each(contract: Contract, state: State, decision: Decision, operation
                 held.append(part.element)
     outcome = Accepted(operation.answer(decision.scope, tuple(held), state))
     return Committed(state, outcome, decision, tuple(lost))
+
+
+def _each_in_its_moment(
+    contract: Contract, state: State, decision: Decision, operation: Batch, late: Collection[str]
+) -> Sequence[Part]:
+    """The parts of a decision, those of late records decided anew, in the order of the elements."""
+    if not late:
+        return decision.parts
+
+    def is_late(part: Part) -> bool:
+        return any(change.key in late for change in part.changes)
+
+    scope = evolve(decision.scope, state=state)
+    elements = list(operation.elements(scope))
+    parts = [part for part in decision.parts if not is_late(part)]
+    parts += [part for part in _decide_batch(contract, operation, scope).parts if is_late(part)]
+    return sorted(parts, key=lambda part: elements.index(part.element))
 
 
 def _with_changes(state: State, changes: Iterable[Change]) -> State:
