@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from types import NoneType
+from typing import Any, Final
 
 import attrs
 from attrs import frozen
 
 REFERENCE = re.compile(r"(?P<step>[A-Za-z_][\w-]*(?:#\d+)?)(?P<members>(?:\.[^.\[\]]+|\[-?\d+\])*)", re.ASCII)
 _MEMBER = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
+
+_PLAIN: Final = frozenset({str, int, bool, float, NoneType})
 
 
 class ReferenceFault(Exception):  # noqa: N818 - a fact about a step, not an error of the program
@@ -106,6 +109,8 @@ def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
     Raises:
         UnknownReference, RefusedReference: the step that holds the value is not applicable.
     """
+    if type(value) in _PLAIN:
+        return value
     match value:
         case Ref():
             return _looked_up(value, answers)

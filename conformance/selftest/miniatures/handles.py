@@ -61,6 +61,17 @@ class Around:
         self.put(key, Record(record.version, record.facts, replaced(record.log, parts)))
 
 
+class Answering(Around):
+    """Answers pass through `shown`, those of reads and of calls alike."""
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self.inner, name)
+        return (lambda **arguments: self.shown(call(**arguments))) if self.inner._contract.has(name) else call
+
+    def shown(self, value: Any) -> Any:
+        return value
+
+
 class Deciding(Around):
     """A handle that decides for itself: on a view of its own, or with choices of its own."""
 

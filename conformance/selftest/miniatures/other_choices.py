@@ -17,7 +17,7 @@ from workspec.workload.operations import CLAIM
 from workspec.workload.rules import scope_of
 from workspec.workload.vocabulary import ErrorCode
 
-from .handles import Around, Deciding, Wrapped
+from .handles import Answering, Deciding, Wrapped
 from .rules import with_operation
 
 Choices = Mapping[str, Callable[[Scope], Any]]
@@ -61,17 +61,6 @@ def opaque(_scope: Scope) -> str:
 def of_scope(scope: Scope) -> str:
     """Derived from the scope like the reference's, in another way: two requests of one scope must meet."""
     return "job-" + uuid.uuid5(uuid.NAMESPACE_OID, repr(scope_of(scope.call["request"]))).hex
-
-
-class Answering(Around):
-    """Answers pass through `shown`, those of reads and of calls alike."""
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self.inner, name)
-        return (lambda **arguments: self.shown(call(**arguments))) if self.inner._contract.has(name) else call
-
-    def shown(self, value: Any) -> Any:
-        return value
 
 
 class PlainTypes(Answering):

@@ -10,7 +10,7 @@ from workspec.core.interpreter import Refused
 from workspec.core.record import State, replaced
 from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
-from .handles import Around, Deciding, wrapped
+from .handles import Answering, Around, Deciding, wrapped
 from .model import STATEFUL
 
 
@@ -256,6 +256,21 @@ class DictResult(Around):
         return {"result_id": self.inner.complete(**arguments).result_id}
 
 
+class TruthAsNumber(Answering):
+    """True and false in an input come back as 1 and 0."""
+
+    def shown(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return int(value)
+        if isinstance(value, dict):
+            return {name: self.shown(member) for name, member in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(self.shown(member) for member in value)
+        if hasattr(value, "workload"):
+            return evolve(value, workload=self.shown(value.workload))
+        return evolve(value, input=self.shown(value.input)) if hasattr(value, "input") else value
+
+
 class TextToken(Around):
     """A claim answers with a token that is text."""
 
@@ -336,6 +351,7 @@ WRONG_HANDLES = (
     wrapped(NumberedEvidence, "GEN-05"),
     wrapped(RaisingRead, "PRT-12 PRT-06"),
     wrapped(DictResult, "CMP-07"),
+    wrapped(TruthAsNumber, "ADM-14"),
     wrapped(TextToken, "CLM-09 CLM-10", STATEFUL),
     wrapped(EagerMigration, "MIG-01"),
     wrapped(StuckRow, "ROW-01 ROW-02"),

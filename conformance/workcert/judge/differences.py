@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from functools import cache
+from types import NoneType
+from typing import Any, Final
 
 import attrs
 from attrs import frozen
@@ -13,6 +15,8 @@ from workspec.core.choice import UNSEEN
 
 ORDINALS = frozenset({"sequence"})
 """Members whose own values a store may choose, as long as they rise (G-16)."""
+
+_LEAVES: Final = frozenset({str, int, bool, float, frozenset, NoneType})
 
 
 @frozen
@@ -31,9 +35,28 @@ class Difference:
 
 def differences(expected: Any, seen: Any) -> tuple[Difference, ...]:
     """Every member of ``expected`` that ``seen`` does not equal, as far as it shows it."""
-    if expected == seen:
-        return ()
-    return tuple(_walk("", expected, seen))
+    return () if _identical(expected, seen) else tuple(_walk("", expected, seen))
+
+
+def _identical(expected: Any, seen: Any) -> bool:
+    """True only for the same values of the same types throughout: the common case, without the paths."""
+    kind = type(expected)
+    if kind is not type(seen):
+        return False
+    if kind in _LEAVES:
+        return bool(expected == seen)
+    if kind is dict:
+        return expected.keys() == seen.keys() and all(_identical(each, seen[name]) for name, each in expected.items())
+    if kind is list or kind is tuple:
+        return len(expected) == len(seen) and all(map(_identical, expected, seen))
+    if not attrs.has(kind):
+        return False
+    return all(_identical(getattr(expected, name), getattr(seen, name)) for name in _names_of(kind))
+
+
+@cache
+def _names_of(kind: type) -> tuple[str, ...]:
+    return tuple(member.name for member in attrs.fields(kind) if member.name not in ORDINALS)
 
 
 def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
@@ -53,10 +76,9 @@ def _members(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
     if not isinstance(seen, type(expected)):
         yield Difference(path, expected, seen)
         return
-    for member in attrs.fields(type(expected)):
-        if member.name not in ORDINALS:
-            inner = f"{path}.{member.name}" if path else member.name
-            yield from _walk(inner, getattr(expected, member.name), getattr(seen, member.name))
+    for name in _names_of(type(expected)):
+        inner = f"{path}.{name}" if path else name
+        yield from _walk(inner, getattr(expected, name), getattr(seen, name))
 
 
 def _mapping(path: str, expected: Mapping[str, Any], seen: Any) -> Iterator[Difference]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
@@ -137,9 +138,14 @@ def _structured(kind: Any, value: Any, where: str) -> Any:
     return _expect(kind, value, where)
 
 
+@cache
+def _hints_of(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, _NAMES)
+
+
 def _structured_record(kind: Any, value: Any, where: str) -> Any:
     members = _expect(dict, value, where)
-    hints = get_type_hints(kind, _NAMES)
+    hints = _hints_of(kind)
     if set(members) != set(hints):
         raise ValueError(f"{where} lacks or adds {', '.join(sorted(set(members) ^ set(hints)))}")
     parts = {name: _structured(hint, members[name], f"{where}.{name}") for name, hint in hints.items()}
