@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,11 +12,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 import workcert.__main__
 from workcert.__main__ import main
 from workcert.cases.library import load_case
 from workcert.cases.write import write
+from workcert.cli.certify import MOST_WHOLE
 
 # By path: the tests must run without an installation too, where no entry point names a backend.
 MEMORY = "workstore.backends:MEMORY"
@@ -51,10 +54,45 @@ class Empty(Adapter):
     def open(self, place, config):
         return None
 
+class Raising:
+    def __getattr__(self, name):
+        raise LookupError("no member " + name)
+
+class Strange(Store):
+    def claim(self, **arguments):
+        return Raising()
+
+class Closed(Adapter):
+    def open(self):
+        return None
+
+STRANGE, CLOSED = made(Strange), Closed()
 BROKEN, SILENT, REFUSING, EMPTY = made(Broken), made(Silent), Refusing(), Empty()
 WRONG_PROFILE = Adapter(profiles=frozenset({"CORE", "FAST"}))
 WRONG_CHOICE = Adapter(choices={"G-11.lease-rounding": "sideways"})
+class Coded(Adapter):
+    codes = {"late": "WORKLOAD_NOTREADY"}
+
+LISTED_CHOICES, WRONG_CODE = Adapter(choices=["x"]), Coded()
 NO_ABILITY = Adapter(profiles=frozenset({"CORE", "DURABLE"}))
+"""
+
+SLOW = """
+import time
+from workcert.templates.workload import Adapter, Store
+
+class Slow(Store):
+    def claim(self, **arguments):
+        raise ZeroDivisionError("on purpose")
+    def get(self, **arguments):
+        time.sleep(0.01)
+        return super().get(**arguments)
+
+class Made(Adapter):
+    def open(self, place, config):
+        return Slow(self._rows.setdefault(str(place.path), {}))
+
+BACKEND = Made()
 """
 
 
@@ -117,7 +155,7 @@ def test_a_full_run_of_the_memory_store(capsys: pytest.CaptureFixture[str], tmp_
     assert out.splitlines()[-1].startswith("workload 1.0 on workstore.backends:MEMORY: ")
     assert code == (0 if out.splitlines()[-1].split(": ")[1].startswith("conformant") else 1)
     assert {"certificate.json", "junit.xml"} <= {path.name for path in (tmp_path / "report").iterdir()}
-    assert not (tmp_path / ".workcert").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.py", "report"]
 
 
 def test_a_narrowed_run_makes_no_certificate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -146,11 +184,13 @@ def test_a_failure_is_printed_and_its_case_replays(capsys: pytest.CaptureFixture
         (["sqlte"], "no backend is called 'sqlte'"),
         (["nowhere.py:BACKEND"], "'workcert new-adapter workload' writes one"),
         (["bad.py"], "'bad.py:BACKEND'"),
-        (["bad.py:NOTHING"], "its adapters are: BROKEN"),
+        (["bad.py:NOTHING"], "its adapters are: STRANGE"),
         (["bad.py:Adapter"], "is a class, and the kit needs an object"),
         (["no_such_module:X"], "cannot be imported"),
         (["bad.py:WRONG_PROFILE"], "claims the profiles FAST"),
         (["bad.py:WRONG_CHOICE"], "it may be 'up', 'down', 'other'"),
+        (["bad.py:LISTED_CHOICES"], "choices must be a dictionary"),
+        (["bad.py:WRONG_CODE"], "is no code of the contract; did you mean WORKLOAD_NOT_READY?"),
         (["bad.py:NO_ABILITY"], "claims DURABLE without the ability restart"),
         ([MEMORY, "--only", "calim"], "did you mean claim?"),
         ([MEMORY, "--contract", "jbos"], "there is no contract 'jbos'; known: "),
@@ -159,7 +199,9 @@ def test_a_failure_is_printed_and_its_case_replays(capsys: pytest.CaptureFixture
         ([MEMORY, "--examples", "many"], "'many' is no integer from 1 up"),
         ([MEMORY, "--seed", "-1"], "'-1' is no integer from 0 up"),
         ([MEMORY, "--out", "bad.py"], "no report can be written to bad.py"),
+        ([MEMORY, "--out", ""], "the name of the directory is empty"),
         ([f"{MEMORY}://."], "is not an empty directory"),
+        ([f"{MEMORY}://bad.py/inside"], "no store can be made in 'bad.py/inside'"),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
@@ -186,6 +228,8 @@ def test_an_adapter_that_fails_on_import(capsys: pytest.CaptureFixture[str], tmp
         ("REFUSING", "cannot open a store: ConnectionError: no server"),
         ("EMPTY", "open(place, config) returned None"),
         ("SILENT", "raised OSError"),
+        ("STRANGE", "raised LookupError outside of a judged call, at bad.py:"),
+        ("CLOSED", "It is called as open(place, config)"),
     ],
 )
 def test_what_an_adapter_raises_is_no_fault_of_the_kit(
@@ -310,6 +354,17 @@ def test_no_such_case(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: 
     assert said in err
 
 
+def test_a_case_that_names_what_there_is_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    known = load_case(STALE)
+    header = evolve(known.header, requirements=("WRK-CLM-99",))
+    (tmp_path / "other.jsonl").write_text(write(evolve(known, header=header)))
+    _, out, _ = run(capsys, "replay", "other.jsonl", MEMORY)
+    assert "Note: the case names WRK-CLM-99, which is no requirement of workload. Did you mean WRK-CLM-" in out
+    (tmp_path / "none.jsonl").write_text(write(evolve(known, steps=())))
+    code, _, err = run(capsys, "replay", "none.jsonl", MEMORY)
+    assert (code, err) == (2, "workcert: none.jsonl has no steps, so it shows nothing\n")
+
+
 # explain, list, tables, search -----------------------------------------------------------------------------------
 
 
@@ -326,6 +381,12 @@ def test_explain_takes_families(capsys: pytest.CaptureFixture[str]) -> None:
     by_name, by_prefix = run(capsys, "explain", "claim"), run(capsys, "explain", "WRK-CLM")
     assert by_name == by_prefix
     assert by_name[1].count("  digest ") > 5
+
+
+def test_explain_takes_profiles(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explain", "secrets")
+    assert code == 0
+    assert out.startswith("WRK-GEN-08  rule, profile SECRETS")
 
 
 def test_explain_suggests(capsys: pytest.CaptureFixture[str]) -> None:
@@ -384,6 +445,40 @@ def test_an_interrupt_ends_in_a_clean_line() -> None:
     assert running.returncode == 130
     assert "workcert: interrupted" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupt_loses_nothing_that_was_found(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    running = process("certify", "slow.py:BACKEND", "--suite", "scenarios")
+    ended = threading.Timer(5, running.send_signal, [signal.SIGINT])
+    ended.start()
+    out, _ = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "ZeroDivisionError: on purpose" in out
+    assert out.splitlines()[-1] == "workload 1.0 on slow.py:BACKEND: could not run (interrupted)"
+    assert list((tmp_path / ".workcert" / "cases").glob("WRK-*.jsonl"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_output_that_cannot_be_written_is_said_so() -> None:
+    with open("/dev/full", "w") as full:
+        running = process("list", "requirements", stdout=full.fileno())
+        _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (2, "workcert: the output cannot be written: No space left on device\n")
+
+
+def test_one_fault_is_printed_once_and_a_case_keeps_its_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    _, out, _ = run(capsys, "certify", "bad.py:BROKEN", "--suite", "scenarios")
+    assert out.count("\nReproduced") <= MOST_WHOLE
+    assert re.search(r"further failures?, most often of the same cause:", out)
+    kept = {path.name: path.read_bytes() for path in (tmp_path / ".workcert" / "cases").iterdir()}
+    assert kept
+    run(capsys, "certify", "bad.py:BROKEN", "--only", "claim", "--suite", "scenarios")
+    for name, content in kept.items():
+        assert (tmp_path / ".workcert" / "cases" / name).read_bytes() == content
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")

@@ -41,21 +41,22 @@ WRK-HBT-02  workload/tried
 The call answered otherwise than it must: the answer differs
 Also took part: WRK-INV-11
 
-n    time    handle    operation    arguments            expected            seen                what changed
-1    10      A         admit        request=ordinary()   workload=READY      as expected         workload#1: (no
-                                                         created=true                            record) → "READY"
-2    11      A         claim        workload_id=w.workl  claim_id="claim#1"  as expected         state: "READY" →
-                                    oad.workload_id,     worker_id="a"                           "CLAIMED";
-                                    worker_id="a", capa  fencing_token=1                         attempt_count: 0 →
-                                    bilities=["email:se  claimed_at=11                           1; attempts[0]
-                                    nd"],                expires_at=21                           added; current_claim
-                                    lease_ms=10000       last_heartbeat=11                       set; and 1 more
-3 ✗  12      A         heartbeat    fence of c1,         claim_id="claim#1"  claim_id="claim#1"
-                                    extension_ms=5000    worker_id="a"       worker_id="a"
-                                                         fencing_token=1     fencing_token=1
-                                                         claimed_at=11       claimed_at=11
-                                                         expires_at=17       expires_at=18
-                                                         last_heartbeat=12   last_heartbeat=12
+n    id    time    handle    operation    arguments           expected            seen                what changed
+1    w     10      A         admit        request=ordinary()  workload=READY      as expected         workload#1: (no
+                                                              created=true                            record) → "READY"
+2    c1    11      A         claim        workload_id of w,   claim_id="claim#1"  as expected         state: "READY" →
+                                          worker_id="a", cap  worker_id="a"                           "CLAIMED";
+                                          abilities=["email:  fencing_token=1                         attempt_count: 0 →
+                                          send"],             claimed_at=11                           1; attempts[0]
+                                          lease_ms=10000      expires_at=21                           added;
+                                                              last_heartbeat=11                       current_claim set;
+                                                                                                      and 1 more
+3 ✗  h1    12      A         heartbeat    fence of c1,        claim_id="claim#1"  claim_id="claim#1"
+                                          extension_ms=5000   worker_id="a"       worker_id="a"
+                                                              fencing_token=1     fencing_token=1
+                                                              claimed_at=11       claimed_at=11
+                                                              expires_at=17       expires_at=18
+                                                              last_heartbeat=12   last_heartbeat=12
 
 ordinary(...) names what is out of the ordinary; the case file has every member.
 
@@ -133,9 +134,7 @@ def test_a_fence_is_one_word_when_it_comes_from_one_claim() -> None:
     assert written(evolve(start, args={**start.args, "worker_id": Ref("c1.worker_id")}), first) == "fence of c1"
     mixed = fenced("s1", "start", 12)
     mixed = evolve(mixed, args={**mixed.args, "claim_id": Ref("c2.claim_id")})
-    assert written(mixed, first, second) == (
-        'workload_id=w.workload.workload_id, claim_id=c2.claim_id, worker_id="a", fencing_token=c1.fencing_token'
-    )
+    assert written(mixed, first, second) == ('workload_id of w, claim_id of c2, worker_id="a", fencing_token of c1')
     other = evolve(mixed, args={**fenced("s1", "start", 12).args, "worker_id": "z"})
     assert "fence of" not in written(other, first)
     later = evolve(mixed, args={**mixed.args, "fencing_token": Ref("c1.fencing_token", plus=1)})
@@ -223,4 +222,4 @@ def test_the_case_file_is_named_after_the_requirement() -> None:
 
 def test_a_reference_is_shown_as_the_case_has_it() -> None:
     call = Call("g", "A", "get", {"workload_id": WORK, "fresh": True})
-    assert written(call) == "workload_id=w.workload.workload_id, fresh=true"
+    assert written(call) == "workload_id of w, fresh=true"

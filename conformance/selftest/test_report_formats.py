@@ -22,6 +22,7 @@ from workcert.report import (
     json_text,
     junit_text,
     markdown_text,
+    of_an_older_run,
     schema,
     summary_text,
     timings,
@@ -242,6 +243,9 @@ def test_a_narrowed_run_never_takes_the_place_of_a_certificate(
     before = (tmp_path / "certificate.json").read_bytes()
     assert [path.name for path in write_reports([less], None, tmp_path)] == ["report.json", "report.md", "junit.xml"]
     assert (tmp_path / "certificate.json").read_bytes() == before
+    older = ["certificate.json", "certificate.md"]
+    assert [path.name for path in of_an_older_run([less], tmp_path)] == older
+    assert [path.name for path in of_an_older_run([passed], tmp_path)] == ["report.json", "report.md"]
 
 
 def test_a_directory_that_cannot_be_written_is_named(passed: ContractReport, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ This module imports with the base dependencies alone, so that a missing extra ca
 from __future__ import annotations
 
 import contextlib
+import errno
+import io
 import os
 import sys
 import traceback
@@ -31,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if missing:
         verb = "are" if len(missing) > 1 else "is"
         return _complain(f"{', '.join(missing)} {verb} not installed; run: pip install 'workcert[certify]'")
+    # A process may be started without output.
+    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
     for stream in (sys.stdout, sys.stderr):
         # A terminal of few characters must not end a run.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -56,13 +60,23 @@ def _guarded(argv: list[str]) -> int:
     except BrokenPipeError:
         _drop_output()
         return PIPE_CLOSED
-    except Exception as error:  # the last net: a fault of the kit itself
-        if os.environ.get("WORKCERT_DEBUG") == "1":
-            traceback.print_exc()
-        return _complain(
-            f"a fault of workcert itself: {type(error).__name__}: {error}. "
-            "Please report it with the command line and what WORKCERT_DEBUG=1 prints in addition"
-        )
+    except OSError as error:
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EBADF, errno.EIO):
+            _drop_output()
+            return _complain(f"the output cannot be written: {error.strerror}")
+        return _fault(error)
+    except Exception as error:  # the last net
+        return _fault(error)
+
+
+def _fault(error: Exception) -> int:
+    """Inside the handler of what is a fault of the kit itself."""
+    if os.environ.get("WORKCERT_DEBUG") == "1":
+        traceback.print_exc()
+    return _complain(
+        f"a fault of workcert itself: {type(error).__name__}: {error}. "
+        "Please report it with the command line and what WORKCERT_DEBUG=1 prints in addition"
+    )
 
 
 def _complain(text: str) -> int:

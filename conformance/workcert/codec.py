@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from attrs import frozen
@@ -65,6 +65,8 @@ GREATEST_INT = 2**53 - 1
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
 _MOST_DIGITS = 1000
+MOST_LEVELS: Final = 128
+"""Objects and arrays within each other. Values pass through several recursions of the kit on their way to a store."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -121,7 +123,8 @@ def parse_json(text: str) -> Any:
     """Strict JSON, ``$`` objects left as they are.
 
     Raises:
-        CodecError: syntax, duplicate key, NaN, infinity, integer beyond 2^53-1, lone surrogate.
+        CodecError: syntax, duplicate key, NaN, infinity, integer beyond 2^53-1, lone surrogate, more than `MOST_LEVELS`
+            levels.
     """
     try:
         raw = json.loads(
@@ -151,17 +154,19 @@ def _small(digits: str) -> int:
     return int(digits)
 
 
-def _checked(raw: Any, place: str) -> Any:
+def _checked(raw: Any, place: str, levels: int = 0) -> Any:
+    if levels > MOST_LEVELS:
+        raise CodecError("$", f"nested too deeply; {MOST_LEVELS} levels are read")
     if isinstance(raw, _Pairs):
         found: dict[str, Any] = {}
         for key, member in raw:
             _whole_text(key, f"{place} (a member name)")
             if key in found:
                 raise CodecError(place, f"duplicate key {key!r}")
-            found[key] = _checked(member, f"{place}.{key}")
+            found[key] = _checked(member, f"{place}.{key}", levels + 1)
         return found
     if isinstance(raw, list):
-        return [_checked(member, f"{place}[{index}]") for index, member in enumerate(raw)]
+        return [_checked(member, f"{place}[{index}]", levels + 1) for index, member in enumerate(raw)]
     if isinstance(raw, str):
         return _whole_text(raw, place)
     return raw

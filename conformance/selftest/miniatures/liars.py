@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from workcert.backends.protocol import Place
+from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
 from .handles import Around, Wrapped
+from .other_choices import declaring
 
 
 class Odd(Around):
@@ -39,6 +42,22 @@ class WrongAnswer(Around):
         return ("claimed", 1)
 
 
+class NoAnswer(Around):
+    def claim(self, **arguments: Any) -> Any:
+        self.inner.claim(**arguments)
+
+
+class Fickle(Around):
+    """It answers by what it has answered since the process began, so that no example can be made again."""
+
+    claims = count()
+
+    def claim(self, **arguments: Any) -> Any:
+        if next(Fickle.claims) % 7 == 3:
+            raise WorkloadError(ErrorCode.NOT_READY)
+        return self.inner.claim(**arguments)
+
+
 class WrongRecord(Around):
     def get(self, **arguments: Any) -> Any:
         found = self.inner.get(**arguments)
@@ -59,6 +78,21 @@ class WrongList(Around):
 class NoReset(Around):
     def reset(self) -> None:
         pass
+
+
+@define(eq=False)
+class Unseen(Wrapped):
+    """Without snapshot, so that what a reset leaves shows by a read alone."""
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.right.abilities - {"snapshot"}
+
+
+class BrokenClose(Around):
+    def close(self) -> None:
+        super().close()
+        raise OSError("the lock file is gone")
 
 
 class BrokenReset(Around):
@@ -113,6 +147,11 @@ class BrokenInject(Around):
         raise NotImplementedError
 
 
+class SilentInject(Around):
+    def inject(self, **_arguments: Any) -> None:
+        pass
+
+
 @define(eq=False)
 class Apart(Wrapped):
     """Every handle is on a store of its own."""
@@ -143,11 +182,28 @@ LIARS = (
     liar("ends the process", Exits, "WRK-CLM- SystemExit"),
     liar("hangs", Hangs, "has not answered within"),
     liar("hangs at a read", HangingRead, "has not answered within"),
-    liar("answers with a wrong type", WrongAnswer, "WRK-CLM-09 the answer differs"),
+    liar(
+        "answers with a wrong type",
+        WrongAnswer,
+        "WRK-CLM-09 answered with a value of type tuple where a value of type Claim is due",
+    ),
+    liar("answers with nothing", NoAnswer, "WRK-CLM-09 answered with None where a value of type Claim is due"),
+    liar("answers as it likes", Fickle, "WRK-CLM-"),
+    Liar(
+        "takes a way that it does not declare",
+        lambda: evolve(declaring("G-11.lease-rounding", "down").make(), choices={}),
+        "WRK-CLM- if the adapter declared choices = {'G-11.lease-rounding': 'down'}",
+    ),
     liar("reads a record as a mapping", WrongRecord, "WRK-PRT-12 answered with dict"),
     liar("reads a record without its version", BareRecord, "WRK-PRT-12 answered with Workload"),
-    liar("answers a pass with a number", WrongList, "WRK-EDL-01 the answer differs"),
+    liar(
+        "answers a pass with a number",
+        WrongList,
+        "WRK-EDL-01 answered with a value of type int",
+    ),
     liar("lies about reset", NoReset, "claims the ability reset, but rows are left"),
+    Liar("lies about reset unseen", lambda: Unseen(NoReset), "claims the ability reset, but the record of"),
+    liar("cannot close", BrokenClose, "claims the ability restart, but handle.close raised OSError: the lock file is"),
     liar("cannot reset", BrokenReset, "claims the ability reset, but handle.reset raised OSError: read-only"),
     liar("lies about restart", NoRestart, "WRK-INV-14 is gone"),
     liar("never pauses", NoPause, ""),
@@ -156,5 +212,6 @@ LIARS = (
     liar("shows a constant snapshot", ConstantSnapshot, "claims the ability snapshot, but"),
     liar("shows no snapshot", BrokenSnapshot, "claims the ability snapshot, but handle.snapshot raised TypeError"),
     liar("cannot inject", BrokenInject, "claims the ability inject, but handle.inject raised NotImplementedError"),
+    liar("injects nothing", SilentInject, "claims the ability inject, but a read finds no record of"),
     Liar("lies about a second handle", lambda: Apart(Around), "claims the ability second_handle, but what one handle"),
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -105,8 +106,8 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         profiles=profiles | {"CORE"},
         abilities=abilities,
         choices=_choices_of(name, adapter, binding),
-        codes=dict(getattr(adapter, "codes", {}) or {}),
-        actors=dict(getattr(adapter, "actors", {}) or {}),
+        codes=_codes_of(name, adapter, binding),
+        actors=_mapping_of(name, adapter, "actors"),
         root=root,
     )
 
@@ -126,8 +127,27 @@ def _names_of(name: str, adapter: Any, member: str, known: frozenset[str], defau
     return found
 
 
+def _mapping_of(name: str, adapter: Any, member: str) -> dict[str, Any]:
+    given = getattr(adapter, member, None)
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+        raise BackendError(f"{name}: {member} must be a dictionary with text for keys, not {given!r}")
+    return dict(given)
+
+
+def _codes_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, str]:
+    codes = _mapping_of(name, adapter, "codes")
+    for own, code in codes.items():
+        if code not in binding.calls.codes:
+            meant = get_close_matches(str(code), sorted(binding.calls.codes), n=1)
+            hint = f"; did you mean {meant[0]}?" if meant else ""
+            raise BackendError(f"{name}: codes maps {own!r} to {code!r}, which is no code of the contract{hint}")
+    return codes
+
+
 def _choices_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, Any]:
-    declared = dict(getattr(adapter, "choices", {}) or {})
+    declared = _mapping_of(name, adapter, "choices")
     known = {c.id: c for c in binding.contract.choices if c.kind is ChoiceKind.DECLARED}
     for identifier, value in declared.items():
         choice = known.get(identifier)
@@ -174,6 +194,10 @@ def _is_adapter(value: Any) -> bool:
 
 
 def _import(name: str) -> Any:
+    # As with ``python -m``: a module in the working directory is found without being installed.
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
@@ -204,10 +228,14 @@ def _load_file(path: Path) -> Any:
 
 def _empty_directory(place: str) -> Path:
     path = Path(place)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise BackendError(
-            f"{path} is not an empty directory. The kit makes stores of its own there and touches nothing that it "
-            "did not make; name a new directory"
-        )
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path = path.expanduser()
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise BackendError(
+                f"{path} is not an empty directory. The kit makes stores of its own there and touches nothing that it "
+                "did not make; name a new directory"
+            )
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise BackendError(f"no store can be made in {place!r}: {error}. Name another directory behind ://") from error
     return path

@@ -8,26 +8,30 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from attrs import evolve
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from workcert.backends.registry import BackendError, LoadedBackend, find
 from workcert.cli.arguments import add_backend, add_contract, count, meant, natural, of_contract, selections, words
 from workcert.cli.complaint import ReadableError, adapter_text, raised_by_adapter
-from workcert.cli.kept import KEPT, keep_cases
+from workcert.cli.kept import KEPT, keep_cases, kept_failures
 from workcert.cli.output import plural, width
 from workcert.report import (
     Collector,
     ContractReport,
+    FailureReport,
     Progress,
     ReportError,
     build,
     exit_code,
     failure_text,
+    of_an_older_run,
+    replay_command,
     summary_text,
     timings,
     verdict_line,
@@ -36,6 +40,10 @@ from workcert.report import (
 from workcert.run.case import NO_METHOD
 from workcert.run.engine import SUITES, Effort, Options, run_suites
 from workcert.run.events import Event, Verdict
+
+INTERRUPTED: Final = "interrupted"
+MOST_WHOLE: Final = 10
+"""Failures that are printed with their tables: one fault can break a hundred cases."""
 
 
 def add(subparsers: Any) -> None:
@@ -62,7 +70,7 @@ def add(subparsers: Any) -> None:
         help="only these requirements: ids, families (WRK-CLM) or their names (claim), with commas between",
     )
     parser.add_argument("--seed", metavar="N", type=natural, default=0, help="default: 0")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="write the report and all failing cases there")
+    parser.add_argument("--out", metavar="DIR", type=_directory, help="write the report and all failing cases there")
     parser.set_defaults(run=run)
 
 
@@ -83,24 +91,44 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         _check_writable(args.out)
     collectors: dict[str, Collector] = {}
-    reports = [_certified(backend, evolve(options, only=only), collectors) for backend, only in concerned]
-    if args.out is not None:
-        try:
-            write_reports(reports, timings(collectors), args.out)
-        except ReportError as error:
-            raise ReadableError(str(error)) from error
-    kept = args.out or KEPT
-    if args.out is None:
-        trouble = keep_cases(failure for report in reports for failure in report.failures)
-        if trouble:
-            print(f"{trouble}. Name a directory with --out", file=sys.stderr)
-    for (backend, _), report in zip(concerned, reports, strict=True):
+    reports: list[ContractReport] = []
+    for backend, only in concerned:
+        reports.append(_certified(backend, evolve(options, only=only), collectors))
+        if reports[-1].reason == INTERRUPTED:
+            break
+    reports, kept = _saved(reports, collectors, args.out)
+    for (backend, _), report in zip(concerned, reports, strict=False):
         _print(report, backend, collectors[report.contract], args.backend, kept)
     if args.out is not None:
         print(f"The report is in {args.out}")
+        for path in of_an_older_run(reports, args.out):
+            print(f"Note: {path} is of an older run")
     for report in reports:
         print(verdict_line(report))
+    if reports[-1].reason == INTERRUPTED:
+        raise KeyboardInterrupt
     return exit_code(*reports)
+
+
+def _saved(
+    reports: list[ContractReport], collectors: dict[str, Collector], out: Path | None
+) -> tuple[list[ContractReport], Path | None]:
+    """The reports as they were written, and where their cases are, None when they could not be saved.
+
+    Raises:
+        ReadableError: the directory that was asked for cannot be written.
+    """
+    if out is not None:
+        try:
+            write_reports(reports, timings(collectors), out)
+        except ReportError as error:
+            raise ReadableError(str(error)) from error
+        return reports, out
+    named = [evolve(report, failures=kept_failures(report.failures)) for report in reports]
+    trouble = keep_cases(failure for report in named for failure in report.failures)
+    if trouble:
+        print(f"{trouble}. Name a directory with --out", file=sys.stderr)
+    return named, None if trouble else KEPT
 
 
 # What is asked for -----------------------------------------------------------------------------------------------
@@ -112,6 +140,12 @@ def _suites(given: list[str] | None) -> tuple[str, ...]:
         if name not in SUITES:
             raise ReadableError(f"there is no suite {name!r}.{meant(name, SUITES)} There are: {', '.join(SUITES)}")
     return tuple(suite for suite in SUITES if not asked or suite in asked)
+
+
+def _directory(text: str) -> Path:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name of the directory is empty; '.' is the present one")
+    return Path(text)
 
 
 def _check_writable(out: Path) -> None:
@@ -132,7 +166,7 @@ def _check_writable(out: Path) -> None:
 def _certified(backend: LoadedBackend, options: Options, collectors: dict[str, Collector]) -> ContractReport:
     collector = collectors[backend.binding.name] = Collector()
     error = ""
-    with Progress() as progress, interruptible() as check:
+    with Progress() as progress, interruptible() as check, nothing_left_behind():
 
         def emit(event: Event) -> None:
             check()
@@ -141,6 +175,9 @@ def _certified(backend: LoadedBackend, options: Options, collectors: dict[str, C
 
         try:
             run_suites(backend, options, emit)
+        except KeyboardInterrupt:
+            # What has been found so far is said all the same.
+            error = INTERRUPTED
         except BackendError as fault:
             error = str(fault)
         except Exception as fault:
@@ -149,6 +186,17 @@ def _certified(backend: LoadedBackend, options: Options, collectors: dict[str, C
                 raise
             error = adapter_text(backend.name, fault, place)
     return build(backend, options, collector, error)
+
+
+@contextmanager
+def nothing_left_behind() -> Iterator[None]:
+    """Hypothesis keeps data of its own, by default in the present directory."""
+    with tempfile.TemporaryDirectory(prefix="workcert-") as directory:
+        set_hypothesis_home_dir(directory)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
 
 
 @contextmanager
@@ -186,15 +234,33 @@ def interruptible() -> Iterator[Callable[[], None]]:
 # What is printed -------------------------------------------------------------------------------------------------
 
 
-def _print(report: ContractReport, backend: LoadedBackend, collector: Collector, spec: str, kept: Path) -> None:
+def _print(report: ContractReport, backend: LoadedBackend, collector: Collector, spec: str, kept: Path | None) -> None:
     """The summary but for its last line, which stands at the end of everything; what was left out; the failures."""
+    if not collector.ended:
+        return
     print(summary_text(report).removesuffix(verdict_line(report)).rstrip("\n"))
     print()
     for line in _left_out(backend, collector):
         print(line)
-    for failure in report.failures:
+    whole, further = sorted_out(report.failures)
+    for failure in whole:
         print(failure_text(failure, spec, directory=kept, width=width()))
         print()
+    if further:
+        print(f"{plural(len(further), 'further failure')}, most often of the same cause:")
+        for failure in further:
+            case = replay_command(failure, spec, kept) or failure.case
+            print(f"  {failure.requirement}  {case}")
+        print()
+
+
+def sorted_out(failures: Sequence[FailureReport]) -> tuple[list[FailureReport], list[FailureReport]]:
+    """Those to print whole, the first of each requirement as far as `MOST_WHOLE` goes, and those to name only."""
+    first: dict[str, FailureReport] = {}
+    for failure in failures:
+        first.setdefault(failure.requirement, failure)
+    whole = list(first.values())[:MOST_WHOLE]
+    return whole, [failure for failure in failures if not any(failure is each for each in whole)]
 
 
 def _left_out(backend: LoadedBackend, collector: Collector) -> list[str]:

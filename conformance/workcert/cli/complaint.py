@@ -7,13 +7,14 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 import workcert
 from workcert.backends.registry import BackendError
 from workcert.cases.reading import CaseError
 
-_LIBRARIES: Final = frozenset({*sys.stdlib_module_names, "hypothesis", "attr", "attrs"})
+_NOT_FOREIGN: Final = frozenset({*sys.stdlib_module_names, "hypothesis", "attr", "attrs", "workspec"})
 
 
 class ReadableError(Exception):
@@ -57,13 +58,16 @@ def raised_by_adapter(error: BaseException) -> str | None:
     frames = list(traceback.walk_tb(error.__traceback__))
     inside = [index for index, (frame, _) in enumerate(frames) if _within(frame.f_code.co_filename, kit)]
     called = frames[inside[-1] + 1 :] if inside else []
-    if not called:
+    # An answer that raises when it is looked at may be reached through the rules or through a library.
+    foreign = [(frame, line) for frame, line in called if _package(frame) not in _NOT_FOREIGN]
+    if not foreign:
         return None
-    frame, line = called[0]
-    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    if package in _LIBRARIES or package == "workspec":
-        return None
+    frame, line = foreign[0]
     return f"{Path(frame.f_code.co_filename).name}:{line}"
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def _within(filename: str, directory: Path) -> bool:

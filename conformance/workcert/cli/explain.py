@@ -25,7 +25,12 @@ def add(subparsers: Any) -> None:
         help="what a requirement says and what enforces it",
         description="Explain requirements: text, what enforces them, which cases show them.",
     )
-    parser.add_argument("ids", metavar="ID", nargs="+", help="WRK-CLM-06, a family (WRK-CLM) or its short name (claim)")
+    parser.add_argument(
+        "ids",
+        metavar="ID",
+        nargs="+",
+        help="WRK-CLM-06, a family (WRK-CLM) or its short name (claim), or a profile (SECRETS)",
+    )
     add_contract(parser)
     parser.set_defaults(run=run)
 
@@ -57,6 +62,8 @@ def selection(patterns: list[str], among: tuple[Binding, ...]) -> Iterator[tuple
 
 
 def _matching(binding: Binding, pattern: str) -> tuple[Requirement, ...]:
+    if pattern.upper() in binding.profile_abilities:
+        return tuple(each for each in binding.contract.catalogue if each.profile == pattern.upper())
     try:
         return binding.contract.catalogue.matching([pattern])
     except KeyError:
@@ -66,7 +73,7 @@ def _matching(binding: Binding, pattern: str) -> tuple[Requirement, ...]:
 def _names(binding: Binding) -> list[str]:
     catalogue = binding.contract.catalogue
     families = [name for family in catalogue.families for name in (family.prefix, family.name)]
-    return [*(requirement.id for requirement in catalogue), *families]
+    return [*(requirement.id for requirement in catalogue), *families, *binding.profile_abilities]
 
 
 def explained(binding: Binding, requirement: Requirement, cases: tuple[Case, ...]) -> str:

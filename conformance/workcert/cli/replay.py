@@ -16,11 +16,11 @@ from workcert.cases.library import SUFFIX, builtin_names, load_case
 from workcert.cases.model import Case, Plain, every_step, unrolled
 from workcert.cli.arguments import add_backend, meant
 from workcert.cli.complaint import ReadableError, readable
-from workcert.cli.output import plural, table, width
+from workcert.cli.output import plural, width
 from workcert.codec import to_json
 from workcert.judge.verdict import END, StepRun
 from workcert.report import failure_of
-from workcert.report.failure_text import difference_table, kind_text
+from workcert.report.failure_text import difference_table, kind_text, step_table
 from workcert.report.notation import shown
 from workcert.report.opaque import Names, names
 from workcert.report.steps import step_rows
@@ -91,16 +91,19 @@ class Recorder:
 def _replay(args: argparse.Namespace, unable: int) -> int:
     case = _case(args.case)
     backend = _backend(args.backend, case)
+    if not case.steps:
+        raise ReadableError(f"{args.case} has no steps, so it shows nothing")
     wanted = case if args.stop_before is None else _before(case, args.stop_before)
     recorder = Recorder()
     with StoreUnderTest.of(backend) as store:
         ran = run_case(store, wanted, watch=recorder)
     print(f"{case.header.name}: {case.header.title}")
     _note_on_digest(case, backend.binding)
+    _note_on_requirements(case, backend.binding)
     print()
     renamed = _names(recorder.steps, case, backend.binding)
     if recorder.steps:
-        print(step_table(recorder.steps, case, backend.binding, renamed))
+        print(whole_table(recorder.steps, case, backend.binding, renamed))
     if args.show_state:
         print(_states(recorder.steps, backend.binding, renamed))
     if args.stop_before is not None and ran.verdict is Verdict.PASSED:
@@ -162,38 +165,21 @@ def _note_on_digest(case: Case, binding: Binding) -> None:
         )
 
 
+def _note_on_requirements(case: Case, binding: Binding) -> None:
+    known = [requirement.id for requirement in binding.contract.catalogue]
+    for identifier in case.header.requirements:
+        if identifier not in known:
+            hint = meant(identifier, known)
+            print(f"Note: the case names {identifier}, which is no requirement of {binding.name}.{hint}")
+
+
 # The table -------------------------------------------------------------------------------------------------------
 
 
-def step_table(steps: list[Watched], case: Case, binding: Binding, renamed: Names) -> str:
+def whole_table(steps: list[Watched], case: Case, binding: Binding, renamed: Names) -> str:
     """The steps with what was expected, seen and changed; steps of one block share a number."""
-    runs = [each.run for each in steps]
     as_run = attrs.evolve(case, steps=tuple(each.step for each in steps))
-    rows = []
-    last = ""
-    for row in step_rows(binding, as_run, runs, renamed):
-        # A step that failed is marked behind its number.
-        number = row.n.split()[0]
-        run = runs[int(number) - 1]
-        first = number != last
-        rows.append(
-            [
-                row.n,
-                run.id if first else "",
-                row.time,
-                row.handle,
-                row.operation,
-                row.arguments,
-                row.expected,
-                row.seen,
-                row.changed,
-            ]
-        )
-        last = number
-    headers = ("#", "id", "time", "on", "operation", "arguments", "expected", "seen", "what changed")
-    free = width() - 50
-    wrapped = (None, None, None, None, None, *(int(free * share) for share in (0.34, 0.2, 0.18, 0.28)))
-    return table(headers, rows, wrapped)
+    return step_table(step_rows(binding, as_run, [each.run for each in steps], renamed), width())
 
 
 # Records ---------------------------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import attrs
 from attrs import frozen
@@ -51,12 +51,13 @@ def _identical(expected: Any, seen: Any) -> bool:
         return len(expected) == len(seen) and all(map(_identical, expected, seen))
     if not attrs.has(kind):
         return False
-    return all(_identical(getattr(expected, name), getattr(seen, name)) for name in _names_of(kind))
+    return all(_identical(getattr(expected, name), getattr(seen, name)) for name in _names_of(cast(Hashable, kind)))
 
 
 @cache
-def _names_of(kind: type) -> tuple[str, ...]:
-    return tuple(member.name for member in attrs.fields(kind) if member.name not in ORDINALS)
+def _names_of(kind: Hashable) -> tuple[str, ...]:
+    members = attrs.fields(cast("type[Any]", kind))
+    return tuple(member.name for member in members if member.name not in ORDINALS)
 
 
 def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
@@ -76,7 +77,7 @@ def _members(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
     if not isinstance(seen, type(expected)):
         yield Difference(path, expected, seen)
         return
-    for name in _names_of(type(expected)):
+    for name in _names_of(cast(Hashable, type(expected))):
         inner = f"{path}.{name}" if path else name
         yield from _walk(inner, getattr(expected, name), getattr(seen, name))
 

@@ -6,7 +6,8 @@ judge reads through a handle of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from attrs import define, evolve, fields, frozen
@@ -17,7 +18,7 @@ from workcert.judge.differences import Difference, differences
 from workcert.judge.ledger import Ledger, Read, Row
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
-from workspec.core.choice import UNSEEN, NotAsserted
+from workspec.core.choice import UNSEEN, ChoiceKind, NotAsserted
 from workspec.core.interpreter import Committed, Decision, Refused, commit, decide
 from workspec.core.record import State
 from workspec.core.rule import Batch, Operation
@@ -74,7 +75,26 @@ class Judge(Ledger):
             return judged
         if self.binding.may_be_stale(call):
             return self._plain_read(call, observed, () if stale is None else stale.states) or judged
-        return self._another_order(call, now_s, observed, read, decision) or judged
+        ordered = self._another_order(call, now_s, observed, read, decision)
+        return ordered or self._with_hint(judged, call, now_s, observed, read)
+
+    def _with_hint(self, judged: Judged, call: Call, now_s: int, observed: Observed, read: Read) -> Judged:
+        """What was seen may be one of the ways that the contract leaves open, and that the adapter has to declare."""
+        contract = self.binding.contract
+        for choice in contract.choices:
+            for value in choice.options if choice.kind is ChoiceKind.DECLARED else ():
+                if judged.failure is None or value == self.declared.get(choice.id, choice.default):
+                    continue
+                chooser = self._chooser(observed, read, {choice.id: value})
+                try:
+                    committed = commit(contract, self.state, decide(contract, self.state, call, now_s, chooser))
+                except NotAsserted:
+                    continue
+                if self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser):
+                    continue
+                hint = f"It would be right if the adapter declared choices = {{{choice.id!r}: {value!r}}}"
+                return evolve(judged, failure=evolve(judged.failure, text=f"{judged.failure.text}. {hint}"))
+        return judged
 
     def _another_order(
         self, call: Call, now_s: int, observed: Observed, read: Read, decision: Decision
@@ -159,14 +179,16 @@ class Judge(Ledger):
             self.state = committed.state
         return committed, failure
 
-    def _chooser(self, observed: Observed, read: Read) -> ObservingChooser:
+    def _chooser(
+        self, observed: Observed, read: Read, otherwise: Mapping[str, Any] = MappingProxyType({})
+    ) -> ObservingChooser:
         def record_of(key: str | None) -> Any:
             row = None if key is None else read(key)
             return None if row is None else row.record
 
         answer = observed.value if isinstance(observed, Answered) else None
         code = observed.code if isinstance(observed, Refusal) else None
-        return ObservingChooser(self.declared, code, answer, record_of)
+        return ObservingChooser({**self.declared, **otherwise}, code, answer, record_of)
 
     # Parts of the verdict ------------------------------------------------------------------------------------------
 
@@ -211,6 +233,9 @@ class Judge(Ledger):
         found = differences(_unversioned(expected.value), _unversioned(observed.value))
         if not found:
             return None
+        text = "the answer differs"
+        if found[0].path == "" and type(expected.value) is not type(observed.value):
+            text = f"answered with {_typed(observed.value)} where {_typed(expected.value)} is due"
         decision = committed.decision
         contract = self.binding.contract
         if isinstance(decision.operation, Batch) and isinstance(expected.value, list):
@@ -219,7 +244,7 @@ class Judge(Ledger):
             ids = decision.rule_requirements
         else:
             ids = attribution.for_record(contract, committed, found, attribution.for_answer(contract, decision))
-        return Failure(ids or contract.comparisons["read"], Kind.ANSWER, "the answer differs", found)
+        return Failure(ids or contract.comparisons["read"], Kind.ANSWER, text, found)
 
     def _ids_of_elements(self, committed: Committed, expected: Sequence[Any], seen: Any, read: Read) -> tuple[str, ...]:
         """A pass that names a record which it left as it was is wrong in what it answers, not in what it takes."""
@@ -342,6 +367,10 @@ class Judge(Ledger):
                 text = f"{failure.text}. On an older state of the store this answer would be right"
                 return evolve(failure, requirements=stale.requirements, text=text)
         return failure
+
+
+def _typed(value: Any) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _plain(details: Any) -> Any:

@@ -27,7 +27,7 @@ from workcert.report.model import (
 from workcert.report.progress import Progress
 from workcert.report.summary import summary_text, verdict_line
 from workcert.report.timings import Timings, timings
-from workcert.report.write import ReportError, write_reports
+from workcert.report.write import ReportError, of_an_older_run, write_reports
 
 __all__ = [
     "Collector",
@@ -47,6 +47,7 @@ __all__ = [
     "json_text",
     "junit_text",
     "markdown_text",
+    "of_an_older_run",
     "replay_command",
     "schema",
     "summary_text",

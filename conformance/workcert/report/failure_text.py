@@ -26,11 +26,11 @@ KINDS: Final = {
     Kind.EXPECTATION: "what the case expects literally was not seen",
     Kind.ORDER: "no order of the calls, one after the other, explains what was seen",
 }
-HEADERS: Final = ("n", "time", "handle", "operation", "arguments", "expected", "seen", "what changed")
+HEADERS: Final = ("n", "id", "time", "handle", "operation", "arguments", "expected", "seen", "what changed")
 DEFAULT_WIDTH: Final = 120
 NARROWEST: Final = 12
 """Characters of a column below which a table is harder to read than one that does not fit."""
-_FREE: Final = range(4, 8)
+_FREE: Final = range(5, 9)
 """The columns that may be wrapped."""
 
 
@@ -80,9 +80,9 @@ def reproduced_text(failure: FailureReport) -> str:
 
 
 def replay_command(failure: FailureReport, backend: str, directory: str | Path | None) -> str | None:
-    """The command that replays the case, None when there is no file of it."""
-    path = case_path(failure, directory)
-    return None if path is None else f"workcert replay {shlex.quote(path)} {shlex.quote(backend)}"
+    """The command that replays the case; None when there is no file of it and the kit has none of its name."""
+    case = case_path(failure, directory) or (failure.case if failure.suite == "scenarios" else None)
+    return None if case is None else f"workcert replay {shlex.quote(case)} {shlex.quote(backend)}"
 
 
 def case_path(failure: FailureReport, directory: str | Path | None) -> str | None:
@@ -93,12 +93,10 @@ def case_path(failure: FailureReport, directory: str | Path | None) -> str | Non
 
 def _ending(failure: FailureReport, backend: str, directory: str | Path | None) -> list[str]:
     command = replay_command(failure, backend, directory)
-    if command is not None:
-        return [reproduced_text(failure), f"The case was saved as {case_path(failure, directory)}", command]
-    if failure.suite == "scenarios":
-        # A scenario needs no file: it is in the kit under its name.
-        return [reproduced_text(failure), f"workcert replay {shlex.quote(failure.case)} {shlex.quote(backend)}"]
-    return [f"{reproduced_text(failure)} The case was not saved: name a directory for the report to have it."]
+    if command is None:
+        return [f"{reproduced_text(failure)} The case was not saved: name a directory for the report to have it."]
+    path = case_path(failure, directory)
+    return [reproduced_text(failure), *([] if path is None else [f"The case was saved as {path}"]), command]
 
 
 # Tables ----------------------------------------------------------------------------------------------------------
@@ -106,7 +104,7 @@ def _ending(failure: FailureReport, backend: str, directory: str | Path | None) 
 
 def step_table(rows: Sequence[StepRow], width: int = DEFAULT_WIDTH) -> str:
     """The steps, numbered, cells wrapped so that the table fits the width."""
-    cells = [[r.n, r.time, r.handle, r.operation, r.arguments, r.expected, r.seen, r.changed] for r in rows]
+    cells = [[r.n, r.id, r.time, r.handle, r.operation, r.arguments, r.expected, r.seen, r.changed] for r in rows]
     return _table(HEADERS, cells, _FREE, width)
 
 

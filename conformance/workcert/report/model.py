@@ -166,9 +166,10 @@ class ShownDifference:
 
 @frozen
 class StepRow:
-    """One call of a failing case as it is printed."""
+    """One call of a failing case as it is printed. ``id``: by which later arguments refer to it."""
 
     n: str
+    id: str
     time: str
     handle: str
     operation: str

@@ -67,7 +67,7 @@ def _rows(
             record = step.record if isinstance(step.record, Mapping) else {}
             yield _row(n, run, names, "inject", f"state={written(record.get('state'))}", "")
         case None if run.call == END:
-            yield StepRow(n, "", "", "after the last step", "", "", "", "")
+            yield StepRow(n, "", "", "", "after the last step", "", "", "", "")
         case _:
             given = run.arguments if isinstance(run.arguments, Mapping) else {}
             text = ", ".join(f"{name}={shown(value, names, name, 60)}" for name, value in given.items())
@@ -76,9 +76,10 @@ def _rows(
 
 def _row(n: str, run: StepRun, names: Names, operation: str, given: str, time: str) -> StepRow:
     if not run.applicable:
-        return StepRow(n, time, run.on, operation, given, "", "not applicable", sentence(run.note, names))
+        return StepRow(n, run.id, time, run.on, operation, given, "", "not applicable", sentence(run.note, names))
     return StepRow(
         n,
+        run.id,
         time,
         run.on,
         operation,
@@ -91,7 +92,7 @@ def _row(n: str, run: StepRun, names: Names, operation: str, given: str, time: s
 
 def _inner(binding: Binding, n: str, call: Call, how: str, calls: Mapping[str, Call], seen: str = "") -> StepRow:
     time = "" if call.at_s is None else str(call.at_s)
-    return StepRow(n, time, call.on, f"{how}: {call.call}", arguments(binding, call, calls), "", seen, "")
+    return StepRow(n, call.id, time, call.on, f"{how}: {call.call}", arguments(binding, call, calls), "", seen, "")
 
 
 def _time(run: StepRun, binding: Binding | None = None) -> str:
@@ -117,8 +118,12 @@ def arguments(binding: Binding, call: Call, calls: Mapping[str, Call]) -> str:
         parts.append(f"fence of {claim}")
         args = {name: value for name, value in args.items() if name not in binding.fence}
     for name, value in args.items():
-        large = isinstance(value, Mapping) and len(value) > LARGE
-        parts.append(f"{name}={_particular(binding, call, name, value, calls) if large else written(value)}")
+        if isinstance(value, Mapping) and len(value) > LARGE:
+            parts.append(f"{name}={_particular(binding, call, name, value, calls)}")
+        elif isinstance(value, Ref) and value == Ref(value.path) and value.path.endswith(f".{name}"):
+            parts.append(f"{name} of {value.step}")
+        else:
+            parts.append(f"{name}={written(value)}")
     return ", ".join(parts)
 
 

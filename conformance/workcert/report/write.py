@@ -6,12 +6,16 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from workcert.report.json_report import json_text
 from workcert.report.junit import junit_text
 from workcert.report.markdown import markdown_text
 from workcert.report.model import ContractReport
 from workcert.report.timings import Timings, timings_text
+
+KINDS: Final = ("certificate", "report")
+"""The names of what a full run writes, and of what a narrowed one does."""
 
 
 class ReportError(Exception):
@@ -43,9 +47,17 @@ def write_reports(reports: Sequence[ContractReport], timings: Timings | None, ou
     return written
 
 
+def of_an_older_run(reports: Sequence[ContractReport], out_dir: str | Path) -> list[Path]:
+    """What another kind of run has left in the directory, and this one did not write: it may speak for a store that
+    has changed since. It is not removed, for a certificate may have been published from there."""
+    written = {name for name, _ in files(reports, None)}
+    known = [Path(out_dir) / f"{kind}{suffix}" for kind in KINDS for suffix in (".json", ".md")]
+    return [path for path in known if path.name not in written and path.exists()]
+
+
 def files(reports: Sequence[ContractReport], timings: Timings | None) -> Iterator[tuple[str, str]]:
     """The names within the directory, and the texts."""
-    name = "certificate" if reports and all(report.is_certificate for report in reports) else "report"
+    name = KINDS[0] if reports and all(report.is_certificate for report in reports) else KINDS[1]
     yield f"{name}.json", json_text(reports)
     yield f"{name}.md", markdown_text(reports)
     yield "junit.xml", junit_text(reports)

@@ -169,6 +169,8 @@ class Execution:
             failure = self._compare_snapshot(read_only) or failure
         self.put(step, observed)
         self.history.append(self.judge.state)
+        if failure is None:
+            self.store.known = next(iter(self.judge.state), None)
         committed = judged.committed
         assert committed is not None
         self._account(step, lost=bool(committed.lost))
@@ -324,9 +326,11 @@ class Execution:
             self.store.handle(step.on).inject(record=record, version=step.version)
         key = self.binding.key_of(record)
         self.rows.clear()
-        row = None if step.version is None else self.read(key)
+        row = self.read(key)
+        if row is None:
+            self.store.accuse("inject", f"a read finds no record of {key} after handle.inject()")
         self.judge.inject(self.binding.contract.absorb(record, step.version), step.version)
-        if row is not None:
+        if step.version is not None:
             # The numbers of versions are the store's own.
             self.judge.versions[key] = row.version
         self.history.append(self.judge.state)

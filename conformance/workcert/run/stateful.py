@@ -6,7 +6,6 @@ passed over in the examples that follow, so that one run finds several faults.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final
 from attrs import define, field
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.errors import Flaky
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from workcert.cases.model import Case, Header, Plain
@@ -47,7 +47,8 @@ class Campaign:
     emit: Emit
     known: set[str] = field(factory=set)
     failed: tuple[Case, Failure] | None = None
-    hung: str = ""
+    stopped: str = ""
+    """Why no further example can be made: a call that hung, or a store that is not the same twice."""
     examples: int = 0
     steps: int = 0
     judged: bool = True
@@ -65,16 +66,16 @@ class Campaign:
         Raises:
             StepFailed: a requirement that had not failed before.
         """
-        if self.hung:
+        if self.stopped:
             # Hypothesis repeats an example that failed; a store that hung would hang again.
-            raise StepFailed(self.hung)
+            raise StepFailed(self.stopped)
         made.append(step)
         self.steps += 1
         try:
             run = execution.step(step)
         except CallHung as hung:
-            self.hung = str(hung)
-            raise StepFailed(self.hung) from hung
+            self.stopped = str(hung)
+            raise StepFailed(self.stopped) from hung
         if run.failure is None:
             if run.applicable:
                 self.emit(StepJudged("stateful", "stateful", run))
@@ -82,7 +83,7 @@ class Campaign:
         return self._fail(execution, made, run.failure)
 
     def end(self, execution: Execution, made: list[Plain]) -> None:
-        if execution.failure is not None or self.hung:
+        if execution.failure is not None or self.stopped:
             return
         failure = execution.finish()
         if failure is not None:
@@ -161,7 +162,7 @@ def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaig
     began = time.perf_counter()
     emit(SuiteStarted(store.backend.binding.name, "stateful", options.example_count))
     campaign = Campaign(store, options, emit)
-    while len(campaign.known) < MOST_FAILURES and not campaign.hung:
+    while len(campaign.known) < MOST_FAILURES and not campaign.stopped:
         campaign.failed = None
         left = options.example_count - campaign.examples
         if left <= 0:
@@ -172,8 +173,8 @@ def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaig
         case, failure = campaign.failed
         campaign.known.add(failure.requirement)
         emit(examined(store, "stateful", case, failure))
-    if campaign.hung:
-        emit(CaseEnded("stateful", "stateful", Verdict.UNKNOWN, reason=campaign.hung))
+    if campaign.stopped:
+        emit(CaseEnded("stateful", "stateful", Verdict.UNKNOWN, reason=campaign.stopped))
     elif not campaign.known:
         emit(CaseEnded("stateful", "stateful", Verdict.PASSED))
     emit(ExamplesRun("stateful", campaign.examples, campaign.steps))
@@ -186,5 +187,13 @@ def drive(campaign: Campaign, examples: int) -> None:
     machine = machines()[campaign.store.backend.binding.name](campaign)
     # The seed is read from this attribute by run_state_machine_as_test; `hypothesis.seed` sets the same one.
     machine._hypothesis_internal_use_seed = campaign.options.seed
-    with contextlib.suppress(StepFailed):
+    try:
         run_state_machine_as_test(machine, settings=machine_settings(campaign.options, examples))
+    except StepFailed:
+        return
+    except Flaky as error:
+        if campaign.failed is None:
+            campaign.stopped = (
+                "the same calls on an empty store were answered otherwise the second time, so that no example can be "
+                f"made again ({type(error).__name__})"
+            )

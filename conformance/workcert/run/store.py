@@ -7,6 +7,7 @@ the same, so that what a reset leaves behind cannot hide for a whole run.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,14 @@ from workcert.run.calling import CallHung
 
 FRESH_EVERY: Final = 20
 READER: Final = "the judge"
+
+
+def _can_take(function: Any, *arguments: object) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 class AbilityLie(BackendError):  # noqa: N818 - a finding about the backend
@@ -40,6 +49,8 @@ class StoreUnderTest:
     _handles: dict[str, Any] = field(factory=dict)
     _places: int = 0
     _examples: int = 0
+    known: str | None = None
+    """The key of a record that the present example has seen stored, to look for after a reset."""
 
     @classmethod
     def of(cls, backend: LoadedBackend) -> StoreUnderTest:
@@ -85,10 +96,21 @@ class StoreUnderTest:
         for handle in self._handles.values():
             with self.ability("reset"):
                 handle.reset()
+        otherwise = "the kit then uses a fresh place each time"
         if self.backend.can("snapshot") and self.snapshot():
-            self.accuse("reset", "rows are left after handle.reset()", "the kit then uses a fresh place each time")
+            self.accuse("reset", "rows are left after handle.reset()", otherwise)
+        key, self.known = self.known, None
+        if key is not None and self._still_there(key):
+            self.accuse("reset", f"the record of {key} is still there after handle.reset()", otherwise)
+
+    def _still_there(self, key: str) -> bool:
+        with contextlib.suppress(Exception):
+            return self.backend.binding.read(self.reader(), key) is not None
+        return False
 
     def _leave(self) -> None:
+        self.known = None
+        # A store that is thrown away need not close well.
         self._close_handles()
         if self._place is None:
             return
@@ -119,9 +141,11 @@ class StoreUnderTest:
         except CallHung:
             raise
         except (Exception, SystemExit) as error:
+            cause = "Is its server running, and are its packages installed?"
+            if isinstance(error, TypeError) and not _can_take(self.backend.adapter.open, place, self._config):
+                cause = "It is called as open(place, config)"
             raise BackendError(
-                f"{self.backend.name} cannot open a store: {type(error).__name__}: {error}. "
-                "Is its server running, and are its packages installed?"
+                f"{self.backend.name} cannot open a store: {type(error).__name__}: {error}. {cause}"
             ) from error
         if opened is None:
             raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
@@ -189,14 +213,27 @@ class StoreUnderTest:
         self.accuse("snapshot", f"snapshot shows {rows[0]} for {key} where a fresh read shows {rows[1]}")
 
     def restart(self) -> None:
-        """Every handle is closed; the next use of each opens it again on the same place."""
-        self._close_handles()
+        """Every handle is closed; the next use of each opens it again on the same place.
 
-    def _close_handles(self) -> None:
+        Raises:
+            AbilityLie: a handle cannot be closed.
+        """
+        trouble = self._close_handles()
+        if trouble is not None:
+            self.accuse("restart", f"handle.close raised {type(trouble).__name__}: {trouble}")
+
+    def _close_handles(self) -> Exception | None:
+        """Every handle is closed, whatever one of them raises; the first thing that was raised."""
+        trouble: Exception | None = None
         for handle in self._handles.values():
             close = getattr(handle, "close", None)
-            if close is not None:
-                # A store that cannot close is found out by what it answers next, not here.
-                with contextlib.suppress(Exception):
-                    close()
+            if close is None:
+                continue
+            try:
+                close()
+            except CallHung:
+                raise
+            except Exception as error:
+                trouble = trouble or error
         self._handles.clear()
+        return trouble

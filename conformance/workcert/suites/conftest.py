@@ -45,8 +45,8 @@ def workcert_verdict(
     def end(ended: Sequence[CaseEnded]) -> None:
         failures = failures_of(workcert_store.backend.binding, ended)
         if failures:
-            keep_cases(failures, directory)
-            texts = [failure_text(failure, spec, directory=directory) for failure in failures]
+            saved = keep_cases(failures, directory) == ""
+            texts = [failure_text(failure, spec, directory=directory if saved else None) for failure in failures]
             pytest.fail("\n\n".join(texts), pytrace=False)
         for case in ended:
             if case.verdict is Verdict.UNKNOWN:
