@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -115,15 +116,38 @@ def test_a_place_where_no_file_can_be(tmp_path: Path, place: str, monkeypatch: p
 
 
 def test_options_of_open(path: Path) -> None:
-    for wrong in ({"synchronous": "OFF"}, {"busy_timeout_ms": -1}, {"max_page_count": 0}):
-        with pytest.raises(ValueError, match=r"must be|at least"):
+    for name, value, text in (
+        ("synchronous", "OFF", "synchronous must be 'FULL' or 'NORMAL', not 'OFF'"),
+        ("busy_timeout_ms", -1, "busy_timeout_ms must be at least 0, not -1"),
+        ("busy_timeout_ms", 2**31, "busy_timeout_ms must be at most 2147483647, which is 24 days, not 2147483648"),
+        ("max_page_count", 0, "max_page_count must be at least 1, not 0"),
+        (
+            "max_page_count",
+            10**20,
+            "max_page_count must be at most 4294967294, all that SQLite can number, not 100000000000000000000",
+        ),
+        (
+            "max_page_count",
+            10**5000,
+            "max_page_count must be at most 4294967294, all that SQLite can number, not an integer of 16610 bits",
+        ),
+    ):
+        with pytest.raises(ValueError, match=r"\A" + re.escape(text) + r"\Z"):
+            WorkloadStore.open(path, **{name: value})
+    for wrong in ({"busy_timeout_ms": True}, {"read_only": 1}, {"max_page_count": "9"}, {"synchronous": ["FULL"]}):
+        with pytest.raises(TypeError, match=f"{next(iter(wrong))} must be .*, not "):
             WorkloadStore.open(path, **wrong)
-    for wrong in ({"busy_timeout_ms": True}, {"read_only": 1}, {"max_page_count": "9"}):
-        with pytest.raises(TypeError):
-            WorkloadStore.open(path, **wrong)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"path must be str, .*not bytes"):
         WorkloadStore.open(os.fsencode(path))  # type: ignore[type-var]
     assert not path.exists()
+    WorkloadStore.open(path, busy_timeout_ms=2**31 - 1, max_page_count=0xFFFFFFFE).close()
+
+
+@pytest.mark.parametrize(("name", "text"), [("a\0b", "no NUL character"), ("a\ud800b", "surrogates not allowed")])
+def test_names_that_no_file_can_have(tmp_path: Path, name: str, text: str) -> None:
+    with pytest.raises(ValueError, match=f"path must .*{text}") as caught:
+        WorkloadStore.open(f"{tmp_path}/{name}")
+    assert "max_page_count" not in str(caught.value)
 
 
 def test_a_handle_for_reading_only_reads(path: Path, admit: Any, asking: Any) -> None:
@@ -176,6 +200,29 @@ def test_a_locked_file_is_waited_for_and_given_up(path: Path, admit: Any) -> Non
         assert work.version == 1  # readers do not wait
         other.rollback()
         work.claim("a", 11)
+
+
+def test_opening_a_file_that_is_up_to_date_waits_for_no_writer(path: Path, admit: Any) -> None:
+    with WorkloadStore.open(path) as store:
+        work = admit(store)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("DELETE FROM workloads")
+        for options in ({"max_page_count": 1000}, {"synchronous": "NORMAL"}, {"read_only": True}):
+            with WorkloadStore.open(path, busy_timeout_ms=50, **options) as store:
+                assert work.on(store).record.state == "READY"
+                assert store.snapshot() == {work.workload_id: 1}
+
+
+def test_opening_a_file_that_lacks_the_tables_waits_for_the_writer(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("BEGIN IMMEDIATE")
+        with unavailable("lock") as caught:
+            WorkloadStore.open(path, busy_timeout_ms=50)
+        assert caught.value.definite
+        other.rollback()
+        WorkloadStore.open(path, busy_timeout_ms=50).close()
 
 
 def test_a_wait_ends_with_the_lock(path: Path, admit: Any) -> None:

@@ -39,18 +39,40 @@ def require_texts(**values: object) -> None:
 
 
 def require_optional_texts(**values: object) -> None:
-    require_texts(**{name: value for name, value in values.items() if value is not None})
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise _wrong_type(name, "str or None", value)
+
+
+def _is_integer(value: object) -> bool:
+    """A bool is no integer here, though it is one to Python."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def require_integers(**values: object) -> None:
-    """A bool is no integer here, though it is one to Python."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int):
+        if not _is_integer(value):
             raise _wrong_type(name, "int", value)
 
 
 def require_optional_integers(**values: object) -> None:
-    require_integers(**{name: value for name, value in values.items() if value is not None})
+    for name, value in values.items():
+        if value is not None and not _is_integer(value):
+            raise _wrong_type(name, "int or None", value)
+
+
+def require_within(name: str, value: int, least: int, greatest: int, greatest_is: str) -> None:
+    """For an option of opening, which comes from the program and not from a caller of the store.
+
+    Raises:
+        ValueError: the text names the one bound that is broken, and the value.
+    """
+    # Python refuses to write a number of some thousand digits.
+    shown = str(value) if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {shown}")
+    if value > greatest:
+        raise ValueError(f"{name} must be at most {greatest}, {greatest_is}, not {shown}")
 
 
 def require_bool(**values: object) -> None:
@@ -61,7 +83,9 @@ def require_bool(**values: object) -> None:
 
 def require_several_texts(name: str, values: object) -> None:
     """A sequence of str. One str alone is a likely mistake, not a sequence of characters; a set has no order."""
-    if isinstance(values, (str, bytes, bytearray)) or not isinstance(values, Sequence):
+    if isinstance(values, str):
+        raise TypeError(f"{name} must be a sequence of str, not one str: put it into a list")
+    if isinstance(values, (bytes, bytearray)) or not isinstance(values, Sequence):
         raise _wrong_type(name, "a sequence of str", values)
     _require_members(name, values)
 
@@ -167,7 +191,8 @@ def _require_dependencies(dependencies: object) -> None:
         raise _wrong_type("dependencies", "a sequence of Dependency", dependencies)
     for wanted in dependencies:
         require_instance("a member of dependencies", wanted, Dependency)
-        require_texts(workload_id=wanted.workload_id, required_state=wanted.required_state)
+        named = ("workload_id", "required_state")
+        require_texts(**{f"{name} of a member of dependencies": getattr(wanted, name) for name in named})
 
 
 def _require_parts(request: AdmissionRequest) -> None:
@@ -175,7 +200,9 @@ def _require_parts(request: AdmissionRequest) -> None:
     grant = request.authorization_snapshot
     require_instance("authorization_snapshot", grant, Grant)
     _require_subject("authorization_snapshot.subject", grant.subject)
-    require_texts(tenant_id=grant.tenant_id, application_id=grant.application_id, signature=grant.signature)
+    # The request has members of the same names, which may be right.
+    own = ("tenant_id", "application_id", "signature")
+    require_texts(**{f"authorization_snapshot.{name}": getattr(grant, name) for name in own})
     if request.retry_policy is not None:
         _require_policy(request.retry_policy)
     if request.timeouts is not None:

@@ -19,12 +19,17 @@ from attrs import frozen
 
 from workspec.workload.vocabulary import StoreUnavailable
 
-from . import schema
+from . import open_files, schema
 from .decision import invalid
 
 SYNCHRONOUS: Final = {"NORMAL": 1, "FULL": 2}
+GREATEST_BUSY_TIMEOUT_MS: Final = 2**31 - 1
+GREATEST_PAGE_COUNT: Final = 0xFFFFFFFE
+"""What SQLite can number; it takes a larger limit for this one and says nothing."""
+
 _FIRST_WAIT_S: Final = 50e-6
 _LONGEST_WAIT_S: Final = 1e-3
+_OPENINGS: Final = 3
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _NEXT_STEP: Final = {
@@ -85,6 +90,9 @@ class Connection:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
+        self._path = str(settings.path.absolute())
+        self._main_file: open_files.MainFile | None = None
+        self._log: open_files.Log | None = None
         if sqlite3.sqlite_version_info < schema.LEAST_SQLITE:
             raise StoreUnavailable(
                 f"SQLite {sqlite3.sqlite_version} has no strict tables. Use a Python with 3.37 or later.",
@@ -98,18 +106,36 @@ class Connection:
             raise
 
     def _connect(self) -> sqlite3.Connection:
-        path = self._settings.path
+        """A connection, and which file it is on: another may be put in its place just then."""
+        if not open_files.CAN_VANISH:
+            return self._open()
+        before = open_files.identity_of(self._path)
+        for _ in range(_OPENINGS):
+            connection = self._open()
+            after = open_files.identity_of(self._path)
+            if after is not None and before in (None, after):
+                self._main_file = open_files.MainFile(self._path, after)
+                return connection
+            connection.close()
+            before = after
+        raise StoreUnavailable(
+            f"{self._settings.path} is another file each time that it is looked at. Wait until nobody replaces "
+            "it any more, or put it on a local disk.",
+            True,
+        )
+
+    def _open(self) -> sqlite3.Connection:
         mode = "ro" if self._settings.read_only else "rwc"
         try:
             return sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={mode}",
+                f"{Path(self._path).as_uri()}?mode={mode}",
                 uri=True,
                 timeout=0,
                 isolation_level=None,
                 check_same_thread=False,
             )
         except sqlite3.Error as error:
-            raise _unavailable(path, error) from error
+            raise _unavailable(self._settings.path, error) from error
 
     def _prepare(self) -> None:
         try:
@@ -117,10 +143,13 @@ class Connection:
             if self._settings.read_only and version < len(schema.MIGRATIONS):
                 raise schema.ForeignFileError("it has an earlier schema or none. Open it once for writing.")
             self.read(self._apply_settings)
-            if not self._settings.read_only:
+            # Not asked again under the lock when the tables are there: opening then waits for no writer.
+            if version < len(schema.MIGRATIONS):
                 self.write(schema.migrate)
         except schema.ForeignFileError as error:
             raise StoreUnavailable(f"{self._settings.path} is not usable: {error}", True) from error
+        # SQLite makes the log when it first reads or writes in WAL mode.
+        self._log = open_files.log_of(self._path) if open_files.CAN_VANISH else None
 
     def _apply_settings(self, connection: sqlite3.Connection) -> None:
         """Set what each connection has to set anew, and look whether it is in force."""
@@ -149,7 +178,7 @@ class Connection:
         Raises:
             StoreUnavailable: definite.
         """
-        return self._patiently(work)
+        return self._patiently(lambda connection: self._look(connection, work))
 
     def write(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
         """Do ``work`` in one write transaction, which an exception undoes.
@@ -168,10 +197,20 @@ class Connection:
         except (sqlite3.DataError, OverflowError) as error:
             raise invalid(f"The record does not fit in a row ({error}). Keep large data elsewhere.") from error
 
+    def _look(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        # A pass that finds nothing due in a file that is no more would look there for ever.
+        if self._main_file is not None:
+            self._main_file.refuse_loss()
+        return work(connection)
+
     def _transaction(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
         connection.execute("BEGIN IMMEDIATE")
         try:
             value = work(connection)
+            # As late as can be: nothing may be committed to a file that nobody will open again.
+            for file in (self._main_file, self._log):
+                if file is not None:
+                    file.refuse_loss()
             self._commit(connection)
         except BaseException:
             if connection.in_transaction:

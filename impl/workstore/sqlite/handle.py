@@ -13,8 +13,15 @@ from typing import Self, TypeVar
 from workspec.workload.vocabulary import StoreUnavailable, Workload
 
 from . import rows
-from .arguments import require_bool, require_instance, require_integers, require_optional_integers
-from .connection import SYNCHRONOUS, Connection, Settings
+from .arguments import (
+    require_bool,
+    require_instance,
+    require_integers,
+    require_optional_integers,
+    require_texts,
+    require_within,
+)
+from .connection import GREATEST_BUSY_TIMEOUT_MS, GREATEST_PAGE_COUNT, SYNCHRONOUS, Connection, Settings
 from .decision import CommitAndRefuse, Decision, Reply, conflict, not_found
 
 Answer = TypeVar("Answer")
@@ -24,6 +31,18 @@ NewId = Callable[[str], str]
 def random_id(prefix: str) -> str:
     """An opaque id that nobody can guess: the prefix and 128 random bits."""
     return f"{prefix}_{secrets.token_hex(16)}"
+
+
+def _refuse_impossible_name(location: str) -> None:
+    """Raises:
+    ValueError: no file system can hold a file of this name.
+    """
+    if "\0" in location:
+        raise ValueError(f"path must hold no NUL character, and {location!r} does")
+    try:
+        os.fsencode(location)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"path must be a text that a file name can be, and {location!r} is not: {error}") from error
 
 
 class Handle:
@@ -45,26 +64,31 @@ class Handle:
         read_only: bool = False,
         new_id: NewId | None = None,
     ) -> Self:
-        """A handle on the store in this file, which is created when it does not exist yet.
+        """A handle on the store in this file, which is created when it does not exist yet. To open one that is up
+        to date is only to read it, which waits for no writer.
 
         ``synchronous`` is ``FULL`` (a commit survives loss of power) or ``NORMAL`` (it survives the end of
-        the process). ``busy_timeout_ms`` bounds each wait for another writer. ``max_page_count`` limits the
-        file. ``new_id`` gives an opaque id for a prefix; it must never repeat itself.
+        the process). ``busy_timeout_ms`` bounds each wait for another writer, at most 2^31-1 milliseconds.
+        ``max_page_count`` limits the file, at most 2^32-2 pages. ``new_id`` gives an opaque id for a prefix; it
+        must never repeat itself.
 
         Raises:
-            TypeError, ValueError: an option that is none.
+            TypeError, ValueError: an option that is none; the text names it, the rule and the value.
             StoreUnavailable: definite; no store can be opened there, and the text says why.
         """
         location = os.fspath(path)
         if not isinstance(location, str):
-            raise TypeError(f"path must be str, not {type(location).__name__}")
-        if synchronous not in SYNCHRONOUS:
-            raise ValueError(f"synchronous must be 'FULL' or 'NORMAL', not {synchronous!r}")
+            raise TypeError(f"path must be str, or a path made of one, not {type(location).__name__}")
+        require_texts(synchronous=synchronous)
         require_integers(busy_timeout_ms=busy_timeout_ms)
         require_optional_integers(max_page_count=max_page_count)
-        if "\0" in location or busy_timeout_ms < 0 or (max_page_count is not None and max_page_count < 1):
-            raise ValueError("path holds no NUL, busy_timeout_ms is at least 0, max_page_count at least 1")
         require_bool(read_only=read_only)
+        _refuse_impossible_name(location)
+        if synchronous not in SYNCHRONOUS:
+            raise ValueError(f"synchronous must be 'FULL' or 'NORMAL', not {synchronous!r}")
+        require_within("busy_timeout_ms", busy_timeout_ms, 0, GREATEST_BUSY_TIMEOUT_MS, "which is 24 days")
+        if max_page_count is not None:
+            require_within("max_page_count", max_page_count, 1, GREATEST_PAGE_COUNT, "all that SQLite can number")
         if location in ("", ":memory:"):
             raise StoreUnavailable("A durable store needs a file. Name one on a local disk.", True)
         settings = Settings(Path(location), synchronous, busy_timeout_ms, max_page_count, read_only)

@@ -38,6 +38,12 @@ class WorkloadStore(WorkerCalls):
     Known limits: one writer at a time; no network file systems; a record is one row of at most 10^9 bytes,
     written anew by each commit, so a long history or a large input makes every call on that workload dearer,
     and on no other; JSON documents nest at most 500 levels.
+
+    The file and its ``-wal`` and ``-shm`` are one. When the file is removed, renamed or replaced under an open
+    handle, each call raises `StoreUnavailable` until it is put back; when the ``-wal`` is, each commit does. Not
+    noticed, so what it does to the data is not prevented: a loss during a commit, before the next call; a ``-wal``
+    that another process makes anew before the next commit, and a lost ``-shm``; a rewriting of the file in place,
+    as by ``cp`` onto it. Windows lets none be removed while it is open.
     """
 
     def admit(self, *, request: AdmissionRequest) -> Admitted:
