@@ -20,7 +20,7 @@ from workcert.run.store import StoreUnderTest
 
 from .model import SCENARIOS
 
-EXAMPLES, SEED = 800, 1
+EXAMPLES, SEED = 660, 1
 """Of the stateful suite, for each miniature."""
 
 

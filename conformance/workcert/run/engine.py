@@ -34,7 +34,7 @@ class Effort(StrEnum):
     DEEP = "deep"
 
 
-EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 600, Effort.DEEP: 6000}
+EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 500, Effort.DEEP: 6000}
 """Examples of the stateful suite."""
 
 SUITES: Final = ("scenarios", "stateful")
