@@ -1,6 +1,6 @@
 """How well each suite catches the miniature faults, and how it names them.
 
-    PYTHONPATH=spec:impl:conformance python conformance/bench/bench_catching.py --examples 600 --seeds 3
+    PYTHONPATH=spec:impl:conformance python conformance/bench/bench_catching.py --examples 500 --seeds 3
 
 Every fault is tried by the scenarios and, for each seed, by the stateful suite. Prints a line for each: the requirement
 named (marked where it is none of those that a person would look up), calls until found, seconds with replays and
@@ -39,7 +39,7 @@ def row(miniature: Miniature, suite: str, found: Caught | None) -> tuple[object,
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--examples", type=int, default=600, help="of the stateful suite; 600 is the effort ci")
+    parser.add_argument("--examples", type=int, default=500, help="of the stateful suite; 500 is the effort ci")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--only", default="", help="part of the name of a fault")
     asked = parser.parse_args()

