@@ -67,7 +67,7 @@ def test_no_declared_value_contradicts_the_rules(choice: object) -> None:
 
 def test_a_walk_repeats_itself() -> None:
     runs = [
-        [(sample.call, sample.now_s) for sample in walk(CONTRACT, propose, random.Random(5).choice, walks=3, steps=30)]
+        [(sample.call, sample.now) for sample in walk(CONTRACT, propose, random.Random(5).choice, walks=3, steps=30)]
         for _ in range(2)
     ]
     assert [name.name for name, _ in runs[0]] == [name.name for name, _ in runs[1]]
@@ -77,7 +77,7 @@ def test_a_walk_repeats_itself() -> None:
 def test_the_invariants_hold_on_every_sampled_step(samples: list[Sample]) -> None:
     """Invariants of a step speak of the record that the call addressed, or of one that it changed."""
     for sample in samples:
-        done = apply(CONTRACT, sample.state, sample.call, sample.now_s)
+        done = apply(CONTRACT, sample.state, sample.call, sample.now)
         code = done.outcome.code if isinstance(done.outcome, Refused) else None
         changed = {key for key in done.state if done.state[key] is not sample.state.get(key)}
         for key in changed | ({done.decision.scope.key} & done.state.keys()):

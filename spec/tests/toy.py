@@ -146,7 +146,7 @@ def create(scope: Scope) -> Mapping[str, Any]:
 
 @effect("TOY-TAK-04", writes="tokens log.charges", text="one token less")
 def charge(scope: Scope) -> Mapping[str, Any]:
-    return {"tokens": scope.facts.tokens - 1, "log.charges": scope.now_s}
+    return {"tokens": scope.facts.tokens - 1, "log.charges": scope.now}
 
 
 charge = evolve(charge, target=lambda _scope: BUCKET)
@@ -164,7 +164,7 @@ def count_try(scope: Scope) -> Mapping[str, Any]:
 
 @effect("TOY-GIV-03", writes="due_at", text="due in ten seconds")
 def delay(scope: Scope) -> Mapping[str, Any]:
-    return {"due_at": scope.now_s + 10}
+    return {"due_at": scope.now + 10}
 
 
 @effect("TOY-TCH-01", writes="touched", text="touched + stride")

@@ -131,7 +131,7 @@ VARIANTS = (
         follow_up_actor=lambda _s: "authority.timeout",
         event_actor=lambda _s: "system",
     ),
-    choosing("further evidence", open_evidence=lambda scope: {"host": "h1", "since": str(scope.now_s)}),
+    choosing("further evidence", open_evidence=lambda scope: {"host": "h1", "since": str(scope.now)}),
     choosing(
         "the other fence codes",
         fence_code=lambda _s: ErrorCode.STALE_FENCE,

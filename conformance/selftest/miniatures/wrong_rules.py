@@ -75,7 +75,7 @@ def delay(change: Callable[[Any, int], tuple[Any, int]]) -> Callable[[Scope, Any
     def apply(scope: Scope, done: Mapping[str, Any]) -> Mapping[str, Any]:
         count = done.get("retry_count", scope.facts.retry_count)
         policy, count = change(scope.facts.terms.retry_policy, count)
-        return {**done, "next_attempt_at": delayed_instant(scope.now_s, failure_delay_ms(policy, count, 0))}
+        return {**done, "next_attempt_at": delayed_instant(scope.now, failure_delay_ms(policy, count, 0))}
 
     return apply
 

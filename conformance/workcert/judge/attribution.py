@@ -373,7 +373,7 @@ def _around(decision: Decision) -> tuple[tuple[Check, ...], Check | None, tuple[
 
 def _asked_of(scope: Scope, facts: Any) -> Scope:
     """A scope for asking again, of a record as it was."""
-    return Scope(scope.now_s, scope.call, scope.state, scope.key, facts, facts, scope.choose, Trace())
+    return Scope(scope.now, scope.call, scope.state, scope.key, facts, facts, scope.choose, Trace())
 
 
 def _refuses(check: Check, code: str | None) -> bool:

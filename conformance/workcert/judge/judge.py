@@ -359,7 +359,7 @@ class Judge(Ledger):
         conflict = isinstance(observed, Refusal) and observed.code == contract.conflict_code
         for state in stale.states:
             try:
-                older = commit(contract, state, decide(contract, state, call, scope.now_s, scope.choose))
+                older = commit(contract, state, decide(contract, state, call, scope.now, scope.choose))
             except NotAsserted:
                 continue
             moved = scope.key is not None and state.get(scope.key) is not self.state.get(scope.key)

@@ -87,7 +87,7 @@ def _as_term(value: Term | int, unit: str) -> Term:
     return value if isinstance(value, Term) else constant(value, unit)
 
 
-NOW: Final = Term("now", "s", "now", lambda scope: scope.now_s)
+NOW: Final = Term("now", "s", "now", lambda scope: scope.now)
 
 
 class Condition:

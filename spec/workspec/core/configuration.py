@@ -24,7 +24,7 @@ class Taken:
     contract: Contract
     before: State
     call: Call
-    now_s: int
+    now: int
     done: Committed
     changed: frozenset[str] = field(init=False)
 
@@ -62,8 +62,8 @@ class Configuration(Protocol):
     @property
     def laws(self) -> tuple[Law, ...]: ...
 
-    def calls(self, state: State, now_s: int) -> Iterable[Call]:
+    def calls(self, state: State, now: int) -> Iterable[Call]:
         """Every call that may be made now, in a fixed order."""
 
-    def later(self, contract: Contract, state: State, now_s: int) -> Iterable[int]:
+    def later(self, contract: Contract, state: State, now: int) -> Iterable[int]:
         """Every instant to which time may go from here, each later than now."""

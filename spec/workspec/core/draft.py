@@ -104,7 +104,7 @@ class Draft:
                 evidence[item.key] = str(value)
         if move.open_evidence is not None:
             evidence = {**scope.choose(move.open_evidence, scope), **evidence}
-        self._write(scope.facts.moved(row.target, scope.now_s, actor, evidence))
+        self._write(scope.facts.moved(row.target, scope.now, actor, evidence))
         scope.trace.fired.append(row.key)
         scope.trace.requirements.extend((*row.requirements, *move.requirements))
 

@@ -50,7 +50,7 @@ def decide(
     contract: Contract,
     state: State,
     call: Call,
-    now_s: int,
+    now: int,
     choose: Chooser = reference,
     without: Container[str] = (),
 ) -> Decision:
@@ -59,7 +59,7 @@ def decide(
     ``without``: keys of checks that are not asked, as if they stood elsewhere (see `Refuse.unordered`).
     """
     operation = contract.operation(call.name)
-    scope = Scope(now_s, call.arguments, state, None, None, None, choose, Trace())
+    scope = Scope(now, call.arguments, state, None, None, None, choose, Trace())
     if isinstance(operation, Operation):
         return _decide_operation(contract, operation, scope, without)
     if isinstance(operation, Batch):
@@ -81,7 +81,7 @@ def commit(contract: Contract, state: State, decision: Decision, late: Collectio
     lost = tuple(change.key for change in changes if state.get(change.key) is not change.base)
     if isinstance(operation, Operation) and operation.again and (lost or _stands_elsewhere(operation, state, decision)):
         scope = decision.scope
-        again = decide(contract, state, Call(operation.name, scope.call), scope.now_s, scope.choose)
+        again = decide(contract, state, Call(operation.name, scope.call), scope.now, scope.choose)
         return commit(contract, state, again)
     if lost:
         decision.trace.requirements.extend(contract.conflict_requirements)
@@ -109,9 +109,9 @@ def _stands_elsewhere(operation: Operation, state: State, decision: Decision) ->
     return key != scope.key and key in state
 
 
-def apply(contract: Contract, state: State, call: Call, now_s: int, choose: Chooser = reference) -> Committed:
+def apply(contract: Contract, state: State, call: Call, now: int, choose: Chooser = reference) -> Committed:
     """Both halves with nothing in between."""
-    return commit(contract, state, decide(contract, state, call, now_s, choose))
+    return commit(contract, state, decide(contract, state, call, now, choose))
 
 
 # The three kinds of operation ------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def _decide_batch(contract: Contract, operation: Batch, scope: Scope) -> Decisio
 
 def _element_scope(outer: Scope, operation: Batch, element: Any, index: int) -> Scope:
     inner = Scope(
-        outer.now_s, outer.call, outer.state, None, None, None, outer.choose, outer.trace,
+        outer.now, outer.call, outer.state, None, None, None, outer.choose, outer.trace,
         element=element, index=index,
     )  # fmt: skip
     inner.key = operation.locate(inner)
@@ -303,12 +303,12 @@ def _broken_unique(contract: Contract, state: State, changes: Iterable[Change]) 
     return None
 
 
-def instants(contract: Contract, record: Record, now_s: int) -> tuple[int, ...]:
+def instants(contract: Contract, record: Record, now: int) -> tuple[int, ...]:
     """Every instant at which a condition on this record turns, in order: deadlines, lease end, due time.
 
     Only comparisons of ``now`` with a term of the record's own facts count.
     """
-    scope = Scope(now_s, {}, {}, None, record.facts, record.facts, reference, Trace())
+    scope = Scope(now, {}, {}, None, record.facts, record.facts, reference, Trace())
     found = {comparison.turning_instant(scope) for comparison in _timed(contract)}
     return tuple(sorted(instant for instant in found if instant is not None))
 

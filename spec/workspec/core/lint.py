@@ -344,7 +344,7 @@ def _written(contract: Contract, samples: Sequence[Sample]) -> dict[str, set[str
 
     watching = rewritten(contract, block=lambda steps: each_step(steps, change))
     for sample in samples:
-        decide(watching, sample.state, sample.call, sample.now_s)
+        decide(watching, sample.state, sample.call, sample.now)
     return written
 
 
@@ -356,7 +356,7 @@ def never_fired(contract: Contract, samples: Sequence[Sample]) -> list[str]:
     keys += dict.fromkeys(effect.name for effect in _effects(contract))
     fired: set[str] = set()
     for sample in samples:
-        fired.update(decide(contract, sample.state, sample.call, sample.now_s).trace.fired)
+        fired.update(decide(contract, sample.state, sample.call, sample.now).trace.fired)
     return [key for key in keys if key not in fired]
 
 
@@ -382,7 +382,7 @@ def log_readings(contract: Contract, samples: Sequence[Sample], log_readers: Col
         if sample.call.name in log_readers:
             continue
         try:
-            decide(blind, _unreadable(sample.state), sample.call, sample.now_s)
+            decide(blind, _unreadable(sample.state), sample.call, sample.now)
         except LogRead as reading:
             text = f"{_reader(reading)} reads {reading.args[0]!r} of a log"
             found[Finding("rule that reads the log", sample.call.name, text)] = None

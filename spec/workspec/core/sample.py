@@ -28,7 +28,7 @@ class Sample:
 
     state: State
     call: Call
-    now_s: int
+    now: int
 
 
 def walk(
@@ -44,19 +44,19 @@ def walk(
     """``walks`` walks of ``steps`` calls each, every one from ``start``; time never goes back within a walk."""
     for _ in range(walks):
         state: State = dict(start or {})
-        now_s = 0
+        now = 0
         for _ in range(steps):
-            now_s = pick(_next_instants(contract, state, now_s, pick))
-            call = propose(state, now_s, pick)
-            sample = Sample(state, call, contract.instant(call, now_s))
+            now = pick(_next_instants(contract, state, now, pick))
+            call = propose(state, now, pick)
+            sample = Sample(state, call, contract.instant(call, now))
             yield sample
-            state = apply(contract, state, call, sample.now_s, choose).state
+            state = apply(contract, state, call, sample.now, choose).state
 
 
-def _next_instants(contract: Contract, state: State, now_s: int, pick: Pick) -> tuple[int, ...]:
+def _next_instants(contract: Contract, state: State, now: int, pick: Pick) -> tuple[int, ...]:
     """Now more often than not; else a second later, or an instant at which a rule turns and the one before it."""
     bounds: tuple[int, ...] = ()
     if state:
         record = state[pick(sorted(state))]
-        bounds = tuple(i - back for i in instants(contract, record, now_s) for back in (1, 0) if i - back > now_s)
-    return (now_s,) * (4 * len(bounds) + 4) + (now_s + 1,) + bounds
+        bounds = tuple(i - back for i in instants(contract, record, now) for back in (1, 0) if i - back > now)
+    return (now,) * (4 * len(bounds) + 4) + (now + 1,) + bounds

@@ -43,7 +43,7 @@ class Scope:
     decision began; both None when there is no such record. The log of a record is out of reach on purpose.
     """
 
-    now_s: int
+    now: int
     call: Mapping[str, Any]
     state: Mapping[str, Record]
     key: str | None

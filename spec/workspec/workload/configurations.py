@@ -129,7 +129,7 @@ def _nothing_passed_is_left(taken: Taken) -> bool:
         return True
     after = taken.done.state
     scopes = (
-        Scope(taken.now_s, {}, after, key, record.facts, record.facts, reference, Trace())
+        Scope(taken.now, {}, after, key, record.facts, record.facts, reference, Trace())
         for key, record in after.items()
     )
     return not any(deadline_passed.decide(scope) for scope in scopes)

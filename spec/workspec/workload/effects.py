@@ -68,10 +68,10 @@ def open_claim(scope: Scope) -> Changes:
     claim_id = choose(choices.CLAIM_ID, scope)
     attempt_id = choose(choices.ATTEMPT_ID, scope)
     token = choose(choices.FENCING_TOKEN, scope)
-    end = lease_end(scope.now_s, call["lease_ms"], choose(choices.LEASE_ROUNDING, scope))
+    end = lease_end(scope.now, call["lease_ms"], choose(choices.LEASE_ROUNDING, scope))
     worker_id = call["worker_id"]
     return {
-        "claim": Claim(claim_id, worker_id, token, scope.now_s, end, scope.now_s),
+        "claim": Claim(claim_id, worker_id, token, scope.now, end, scope.now),
         "attempt": Attempt(
             attempt_id, claim_id, worker_id, token, choose(choices.CLAIM_STATUS, scope), None, None, None
         ),
@@ -84,17 +84,17 @@ def open_claim(scope: Scope) -> Changes:
 @effect("WRK-STR-02", writes="attempt", text="the attempt is running, started now")
 def begin_attempt(scope: Scope) -> Changes:
     status = scope.choose(choices.RUNNING_STATUS, scope)
-    return {"attempt": evolve(scope.facts.attempt, status=status, started_at=scope.now_s)}
+    return {"attempt": evolve(scope.facts.attempt, status=status, started_at=scope.now)}
 
 
 @effect("WRK-HBT-02", writes="claim", text="last_heartbeat = now, lease end = now + extension")
 def renew_lease(scope: Scope) -> Changes:
     claim = scope.facts.claim
     rounding = scope.choose(choices.LEASE_ROUNDING, scope)
-    end = lease_end(scope.now_s, scope.call["extension_ms"], rounding)
+    end = lease_end(scope.now, scope.call["extension_ms"], rounding)
     if scope.choose(choices.SHORTER_LEASE, scope) == "kept":
         end = max(end, claim.expires_at)
-    return {"claim": evolve(claim, last_heartbeat=scope.now_s, expires_at=end)}
+    return {"claim": evolve(claim, last_heartbeat=scope.now, expires_at=end)}
 
 
 @effect("WRK-CKP-02", writes="claim log.checkpoints", text="a checkpoint of the present attempt appended")
@@ -102,7 +102,7 @@ def keep_checkpoint(scope: Scope) -> Changes:
     facts = scope.facts
     changes: dict[str, Any] = {"log.checkpoints": Checkpoint(facts.attempt.attempt_id, scope.call["state"])}
     if scope.choose(choices.CHECKPOINT_HEARTBEAT, scope) == "yes":
-        changes["claim"] = evolve(facts.claim, last_heartbeat=scope.now_s)
+        changes["claim"] = evolve(facts.claim, last_heartbeat=scope.now)
     return changes
 
 
@@ -153,7 +153,7 @@ def _end_attempt(name: str, requirements: str, status: str | Choice, error: str 
         ended = evolve(
             attempt,
             status=scope.choose(status, scope) if isinstance(status, Choice) else status,
-            ended_at=scope.now_s,
+            ended_at=scope.now,
             error=attempt.error if said is None else said,
         )
         return {"claim": None, "attempt": None, "log.attempts": ended}
@@ -217,7 +217,7 @@ def back_off(scope: Scope) -> Changes:
     exponential = policy.backoff == "exponential"
     doubled = exponential and scope.choose(choices.FIRST_DELAY, scope) == "double"
     delay_ms = failure_delay_ms(policy, facts.retry_count, int(doubled))
-    return {"next_attempt_at": delayed_instant(scope.now_s, delay_ms)}
+    return {"next_attempt_at": delayed_instant(scope.now, delay_ms)}
 
 
 def _initial_delay(scope: Scope) -> Changes:
@@ -225,7 +225,7 @@ def _initial_delay(scope: Scope) -> Changes:
     policy = scope.facts.terms.retry_policy
     return {
         "retry_count": scope.facts.retry_count + 1,
-        "next_attempt_at": delayed_instant(scope.now_s, policy.initial_delay_ms),
+        "next_attempt_at": delayed_instant(scope.now, policy.initial_delay_ms),
     }
 
 
@@ -253,7 +253,7 @@ delay_after_actor_timeout: Final = Effect(
 def rearm(scope: Scope) -> Changes:
     return {
         "operator_retries": scope.facts.operator_retries + 1,
-        "next_attempt_at": scope.now_s,
+        "next_attempt_at": scope.now,
         "claim": None,
     }
 

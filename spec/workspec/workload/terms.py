@@ -321,7 +321,7 @@ def secret_reference(scope: Scope) -> bool:
 @flag("an argument is beyond its range, or no JSON", source="call")
 def unsound_argument(scope: Scope) -> bool:
     """Instants and numbers beyond signed 64 bits, NaN, text that UTF-8 cannot carry."""
-    if not MIN_I64 <= scope.now_s <= MAX_I64:
+    if not MIN_I64 <= scope.now <= MAX_I64:
         return True
     return not all(is_sound_json(_plain(value)) for value in scope.call.values())
 
