@@ -141,7 +141,9 @@ def _logic_in_class(node: ast.ClassDef, bases: set[str]) -> Iterator[str]:
             yield f"decorated with {ast.unparse(decorator)}"
     for member in node.body:
         is_field = isinstance(member, ast.AnnAssign) and member.value is None
-        is_value = bases & {"StrEnum"} and isinstance(member, ast.Assign) and isinstance(member.value, ast.Constant)
+        is_value = (
+            bases & {"StrEnum", "IntFlag"} and isinstance(member, ast.Assign) and isinstance(member.value, ast.Constant)
+        )
         is_init = bases & {"Exception"} and isinstance(member, ast.FunctionDef) and member.name == "__init__"
         if not (is_field or is_value or is_init or _is_text(member)):
             yield ast.unparse(member).splitlines()[0]

@@ -35,6 +35,8 @@ class Term:
     read: Reader
     opposite: str = ""
     """For a flag: how its negation reads."""
+    of: type | None = None
+    """The kind of facts that it reads, where a store keeps several."""
 
     def __lt__(self, other: Term | int) -> Comparison:
         return Comparison(self, "<", _as_term(other, self.unit))
@@ -168,10 +170,12 @@ class Comparison(Condition):
         yield self
 
     def turning_instant(self, scope: Scope) -> int | None:
-        """When one side is `NOW`: the instant at the bound, if there is one; otherwise None."""
-        if NOW not in (self.left, self.right):
+        """When one side is the instant of the call: the instant at the bound, if there is one; otherwise None."""
+        if "now" not in (self.left.source, self.right.source):
             return None
-        other = self.right if self.left is NOW else self.left
+        other = self.right if self.left.source == "now" else self.left
+        if other.of is not None and not isinstance(scope.facts, other.of):
+            return None
         instant: int | None = other.read(scope)
         return instant
 

@@ -62,6 +62,10 @@ class StateNote:
     text: str = ""
 
 
+def _as_it_is(call: Call) -> Call:
+    return call
+
+
 @frozen(eq=False)
 class Contract:
     """``present`` turns a record of the model into the vocabulary's record, ``absorb`` the other way (for injection
@@ -92,6 +96,9 @@ class Contract:
     instant: Callable[[Call, int | None], int]
     comparisons: Mapping[str, tuple[str, ...]]
     shown_as: Mapping[str, str]
+    resolved: Callable[[Call], Call] = _as_it_is
+    """A call of the port as the call of an operation: one method may be several operations, or another one with some
+    of its arguments set."""
     _by_name: dict[str, AnyOperation] = field(init=False, repr=False)
 
     @_by_name.default
@@ -111,7 +118,7 @@ class Contract:
 def steps_of(operation: AnyOperation) -> tuple[Step, ...]:
     """The steps of an operation, those that its checks commit first."""
     committing = tuple(step for check in checks_of(operation) for step in getattr(check, "committing", ()))
-    return (*committing, *operation.steps)
+    return (*committing, *operation.steps, *getattr(operation, "closing", ()))
 
 
 def conditions_of(contract: Contract) -> Iterator[tuple[str, Condition]]:

@@ -11,7 +11,7 @@ from workspec.core.choice import Choice
 from workspec.core.contract import Contract
 from workspec.core.outcome import Change, Part
 from workspec.core.record import Record, replaced
-from workspec.core.rule import Effect, Move, Procedure, Step, Transition, When
+from workspec.core.rule import Effect, Move, On, Procedure, Step, Transition, When
 from workspec.core.scope import Scope
 
 
@@ -29,6 +29,9 @@ class Draft:
     facts: dict[str, Any] = field(factory=dict)
     logs: dict[str, Any] = field(factory=dict)
 
+    def __attrs_post_init__(self) -> None:
+        self.scope.drafted = self.facts
+
     def turn_to(self, key: str) -> None:
         """Make another record the addressed one."""
         record = self.scope.state.get(key)
@@ -45,8 +48,17 @@ class Draft:
                 self._move(step)
             elif isinstance(step, Procedure):
                 self.take(step.steps)
+            elif isinstance(step, On):
+                self._take_on(step)
             else:
                 self._apply_when(step)
+
+    def _take_on(self, step: On) -> None:
+        home = self.scope.key
+        self.turn_to(step.target(self.scope))
+        self.take(step.steps)
+        if home is not None:
+            self.turn_to(home)
 
     def _apply_when(self, step: When) -> None:
         self.scope.owner = f"{self.operation}: when"
@@ -69,6 +81,8 @@ class Draft:
     def _write(self, changes: Mapping[str, Any]) -> None:
         scope = self.scope
         key = scope.key
+        if not changes:
+            return
         if key is None:
             raise RuleError("an effect without an addressed record")
         facts = changes.get("*", scope.facts)

@@ -58,6 +58,7 @@ def decide(
 
     ``without``: keys of checks that are not asked, as if they stood elsewhere (see `Refuse.unordered`).
     """
+    call = contract.resolved(call)
     operation = contract.operation(call.name)
     scope = Scope(now, call.arguments, state, None, None, None, choose, Trace())
     if isinstance(operation, Operation):
@@ -217,7 +218,10 @@ def _decide_draw(contract: Contract, operation: Draw, scope: Scope) -> Decision:
         else:
             draft.take(operation.steps)
             taken.append(candidate)
+            scope.index = len(taken)
             scope.trace.requirements.extend(operation.requirements)
+    scope.element = tuple(taken)
+    draft.take(operation.closing)
     changes = draft.changes()
     parts = tuple(Part(key, tuple(c for c in changes if c.key == key)) for key in taken)
     rest = tuple(change for change in changes if change.key not in taken)

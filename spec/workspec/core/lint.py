@@ -24,6 +24,7 @@ from workspec.core.rule import (
     DecisionTable,
     Effect,
     Move,
+    On,
     Operation,
     Procedure,
     Reply,
@@ -239,7 +240,10 @@ def idle_events(contract: Contract) -> Iterator[Finding]:
 def illegal_moves(contract: Contract) -> Iterator[Finding]:
     """Moves that can be made in a state without a row for them, and those for which no state remains."""
     states = {note.name: _known_before(contract, note.name) for note in contract.states}
+    every = states
     for operation in contract.operations:
+        given = getattr(operation, "states", ())
+        states = {name: known for name, known in every.items() if not given or name in given}
         earlier: list[Condition] = []
         for key, check in _keyed(operation):
             arriving = {s for s, known in states.items() if satisfying([check.when], earlier, known) is not None}
@@ -280,6 +284,9 @@ class _Follower:
         for step in steps:
             if isinstance(step, Procedure):
                 states = self.follow(step.steps, states)
+            elif isinstance(step, On):
+                # The other record may be in any state: its moves are asked by a search.
+                continue
             elif isinstance(step, When):
                 taken = self.where(states, [step.condition], [])
                 states = self.follow(step.steps, taken) | self.where(states, [], [step.condition])
@@ -401,7 +408,11 @@ def _on_empty_logs(contract: Contract, steps: tuple[Step, ...]) -> tuple[Step, .
     """The same steps, each record's log replaced by an empty one before anything can be appended to it."""
 
     def emptying(target: Callable[[Scope], str] | None) -> Effect:
-        return Effect("empty log", (), ("log",), "", lambda _scope: {"log": contract.empty_log}, target)
+        # What closes a draw may address nothing.
+        def empty(scope: Scope) -> Mapping[str, Any]:
+            return {} if scope.key is None else {"log": contract.empty_log}
+
+        return Effect("empty log", (), ("log",), "", empty, target)
 
     def change(step: Effect | Move) -> tuple[Step, ...]:
         aside = isinstance(step, Effect) and step.target is not None

@@ -15,6 +15,7 @@ from workspec.core.rule import (
     Draw,
     Effect,
     Move,
+    On,
     Operation,
     Procedure,
     Reply,
@@ -38,7 +39,7 @@ def each_step(steps: tuple[Step, ...], change: Callable[[Effect | Move], tuple[S
     """Steps with each effect and each move replaced, those inside conditions and procedures included."""
     result: list[Step] = []
     for step in steps:
-        if isinstance(step, When | Procedure):
+        if isinstance(step, When | Procedure | On):
             result.append(evolve(step, steps=each_step(step.steps, change)))
         else:
             result.extend(change(step))
@@ -54,7 +55,8 @@ def _operation(operation: AnyOperation, block: Block, check: Asked) -> AnyOperat
         phases = tuple(evolve(phase, checks=_checks(phase.checks, block, check)) for phase in operation.phases)
         return evolve(operation, checks=checks, phases=phases, steps=steps)
     assert isinstance(operation, Draw)
-    return evolve(operation, checks=checks, gate=_checks(operation.gate, block, check), steps=steps)
+    gate, closing = _checks(operation.gate, block, check), block(operation.closing)
+    return evolve(operation, checks=checks, gate=gate, steps=steps, closing=closing)
 
 
 def _checks(checks: tuple[AnyCheck, ...], block: Block, check: Asked) -> tuple[AnyCheck, ...]:

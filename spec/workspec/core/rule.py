@@ -81,13 +81,22 @@ class Procedure:
     steps: tuple[Step, ...]
 
 
-Step: TypeAlias = "Effect | Move | When | Procedure"
+@frozen(eq=False)
+class On:
+    """Steps on another record than the addressed one: ``target`` gives its key, ``name`` says which it is."""
+
+    name: str
+    target: Callable[[Scope], str]
+    steps: tuple[Step, ...]
+
+
+Step: TypeAlias = "Effect | Move | When | Procedure | On"
 
 
 def walk_steps(steps: Iterable[Step]) -> Iterator[Effect | Move | When]:
     """All steps in order, those inside conditions and procedures included."""
     for step in steps:
-        if isinstance(step, Procedure):
+        if isinstance(step, Procedure | On):
             yield from walk_steps(step.steps)
             continue
         yield step
@@ -299,7 +308,9 @@ class Draw:
     """One call that takes records in an order of its own until it has enough, as one commit.
 
     ``order`` is a named generator over keys; the gate skips candidates; the steps run for each one taken;
-    ``until`` is asked before each candidate and ends the draw (``taken`` counts in ``Scope.index``).
+    ``until`` is asked before each candidate and ends the draw (``Scope.index`` counts those taken; the generator may
+    ask it too, and sees whether the last candidate was taken). The steps of ``closing`` run once, with all that were
+    taken as ``Scope.element``.
     """
 
     name: str
@@ -310,6 +321,9 @@ class Draw:
     answer: Callable[[Scope, tuple[Any, ...], Mapping[str, Any]], Any]
     checks: tuple[Refuse | Reply, ...] = ()
     requirements: tuple[str, ...] = ()
+    closing: tuple[Step, ...] = ()
+    states: tuple[str, ...] = ()
+    """The states of the records that the order gives; empty where it may give any."""
 
 
 AnyOperation: TypeAlias = "Operation | Batch | Draw"

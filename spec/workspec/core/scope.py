@@ -55,6 +55,15 @@ class Scope:
     element: Any = None
     index: int = 0
     settled: dict[str, Any] = field(factory=dict)
+    drafted: Mapping[str, Any] = field(factory=dict)
+    """Facts of the records that effects of this decision have changed so far, by key."""
+
+    def facts_of(self, key: str) -> Any:
+        """The facts of any record as effects have left them so far, None if there is none."""
+        if key in self.drafted:
+            return self.drafted[key]
+        record = self.state.get(key)
+        return None if record is None else record.facts
 
     def others(self) -> Mapping[str, Any]:
         """Facts of all records by key: what a rule may know of the rest of the store."""

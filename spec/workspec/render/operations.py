@@ -17,6 +17,7 @@ from workspec.core.rule import (
     Draw,
     Effect,
     Move,
+    On,
     Operation,
     Procedure,
     Refuse,
@@ -72,6 +73,8 @@ def steps_link(step: Step) -> str:
         return plain(step.name)
     if isinstance(step, Move):
         return f"event {plain(step.event)}"
+    if isinstance(step, On):
+        return f"on {plain(step.name)}: {', '.join(steps_link(inner) for inner in step.steps)}"
     return f"if {when_text(step.condition)}: {', '.join(steps_link(inner) for inner in step.steps)}"
 
 
@@ -197,6 +200,8 @@ def _rows(steps: Iterable[Step], prefix: str, conditions: tuple[str, ...]) -> It
             yield _Row(number, only_if, steps_link(step), _move(step), "the state; an event", links(step.requirements))
         elif isinstance(step, Procedure):
             yield _Row(number, only_if, steps_link(step), "all its steps", "", "")
+        elif isinstance(step, On):
+            yield from _rows(step.steps, f"{number}.", (*conditions, f"on {plain(step.name)}"))
         else:
             yield from _rows(step.steps, f"{number}.", (*conditions, when_text(step.condition)))
 

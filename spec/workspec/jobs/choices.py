@@ -1,0 +1,109 @@
+"""Where the jobs contract lets stores differ, as a closed list."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from workspec.core.choice import UNSEEN, Choice, ChoiceKind, Seen
+from workspec.core.rule import ids
+from workspec.core.scope import Scope
+
+DECLARED, FREE = ChoiceKind.DECLARED, ChoiceKind.FREE
+
+
+def _positive(value: Any, _scope: Scope) -> bool:
+    return isinstance(value, int) and value >= 1
+
+
+# Configuration: what a store was opened with ---------------------------------------------------------------------
+
+CRASH_LIMIT: Final = Choice(
+    "A-08.crash-limit",
+    DECLARED,
+    "How many lost leases quarantine a job.",
+    ids("JOB-RCL-03"),
+    3,
+    legal=_positive,
+    legal_text="an integer from 1 up",
+)
+RETRY_BASE_MS: Final = Choice(
+    "A-08.retry-base-ms",
+    DECLARED,
+    "The back-off of the first retry.",
+    ids("JOB-ACK-08"),
+    1000,
+    legal=_positive,
+    legal_text="an integer from 1 up, in milliseconds",
+)
+RETRY_CAP_MS: Final = Choice(
+    "A-08.retry-cap-ms",
+    DECLARED,
+    "The longest back-off.",
+    ids("JOB-ACK-08"),
+    3_600_000,
+    legal=_positive,
+    legal_text="an integer from 1 up, in milliseconds",
+)
+
+# Ways that stores have gone --------------------------------------------------------------------------------------
+
+THROTTLE_DIES_WITH_ROW: Final = Choice(
+    "A-13.throttle-dies-with-row",
+    DECLARED,
+    "Whether a key in throttle mode is free again when the row that took it is gone.",
+    ids("JOB-UNQ-07"),
+    "no",
+    options=("no", "yes"),
+)
+LEASE_BOUND: Final = Choice(
+    "A-01.lease-bound",
+    DECLARED,
+    "Whether a lease has ended at the instant of its expiry, or only after it.",
+    ids("JOB-RCL-01"),
+    "at",
+    options=("at", "after"),
+)
+DUTY_BOUND: Final = Choice(
+    "A-02.duty-bound",
+    DECLARED,
+    "Whether another holder may take a duty at the instant of its expiry, or only after it.",
+    ids("JOB-DTY-01"),
+    "at",
+    options=("at", "after"),
+)
+EDITED_PENDING: Final = Choice(
+    "A-11.edited-pending",
+    DECLARED,
+    "Whether a replacement or a debounce edits a pending holder.",
+    ids("JOB-UNQ-22 JOB-UNQ-33"),
+    "no",
+    options=("no", "yes"),
+)
+
+
+def _jitter_seen(seen: Seen, scope: Scope) -> Any:
+    due = getattr(seen.record, "scheduled_at_ms", None)
+    return due - scope.now - scope.settled.get("backoff", 0) if isinstance(due, int) else UNSEEN
+
+
+JITTER_MS: Final = Choice(
+    "A-07.jitter-ms",
+    FREE,
+    "What a store adds to the default back-off: nothing, or up to the base.",
+    ids("JOB-ACK-08"),
+    0,
+    legal=lambda value, scope: isinstance(value, int) and 0 <= value <= scope.choose(RETRY_BASE_MS, scope),
+    legal_text="from 0 to the base of the back-off",
+    observe=_jitter_seen,
+)
+
+CHOICES: Final = (
+    CRASH_LIMIT,
+    RETRY_BASE_MS,
+    RETRY_CAP_MS,
+    LEASE_BOUND,
+    DUTY_BOUND,
+    JITTER_MS,
+    EDITED_PENDING,
+    THROTTLE_DIES_WITH_ROW,
+)

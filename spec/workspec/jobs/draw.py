@@ -1,0 +1,101 @@
+"""The orders in which draws and sweeps look at rows. Each is a generator over keys (6.1, 8.3 to 8.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from workspec.core.scope import Scope
+from workspec.jobs import terms
+from workspec.jobs.facts import NEW_STORE, STORE_KEY, JobFacts, StoreFacts, job_key
+
+
+def jobs(scope: Scope) -> list[JobFacts]:
+    """Every row of the store before the call."""
+    return [record.facts for record in scope.state.values() if isinstance(record.facts, JobFacts)]
+
+
+def candidates(scope: Scope, queue: str) -> dict[str, list[JobFacts]]:
+    """The candidates of a queue by partition, each partition in its order (JOB-ADM-03, JOB-ADM-11, JOB-STK-03)."""
+    groups: dict[str, list[JobFacts]] = {}
+    for facts in jobs(scope):
+        if (
+            facts.queue == queue
+            and facts.state == "available"
+            and facts.scheduled_at_ms <= scope.now
+            and facts.sticky_worker in ("", scope.call["worker"])
+        ):
+            groups.setdefault(facts.partition_key, []).append(facts)
+    for group in groups.values():
+        group.sort(key=lambda facts: (-facts.priority, facts.scheduled_at_ms, facts.id.encode()))
+    return groups
+
+
+def requested_queues(scope: Scope) -> Sequence[str]:
+    """In request order, repeats dropped (JOB-ADM-14)."""
+    return tuple(dict.fromkeys(scope.call["queues"]))
+
+
+def plain_rotation(scope: Scope) -> Iterator[str]:
+    """Queue by queue; in each, round by round over the partitions, from the one that the cursor names (6.1).
+
+    A round takes at most one candidate of each partition; those that fail a policy are passed over for this call.
+    """
+    for queue in requested_queues(scope):
+        if scope.index >= scope.call["capacity"]:
+            return
+        if terms.is_paused(scope, queue):
+            continue
+        groups = candidates(scope, queue)
+        if groups:
+            yield from _rounds(scope, groups, _cursor(scope, queue))
+
+
+def _rounds(scope: Scope, groups: dict[str, list[JobFacts]], cursor: int) -> Iterator[str]:
+    names = sorted(groups, key=str.encode)
+    start = cursor % len(names)
+    waiting = {name: iter(groups[name]) for name in names}
+    order = (*names[start:], *names[:start])
+    while True:
+        before = scope.index
+        for name in order:
+            taken = scope.index
+            for facts in waiting[name]:
+                yield job_key(facts.id)
+                if scope.index > taken:
+                    break
+        if scope.index == before:
+            return
+
+
+def _cursor(scope: Scope, queue: str) -> int:
+    record = scope.state.get(STORE_KEY)
+    facts: StoreFacts = NEW_STORE if record is None else record.facts
+    return facts.cursors.get(queue, 0)
+
+
+def visited_queues(scope: Scope) -> Sequence[str]:
+    """The queues whose cursor moves: those that had candidates when their turn came and capacity was left."""
+    taken = [scope.facts_of(key).queue for key in scope.element]
+    visited: list[str] = []
+    admitted = 0
+    for queue in requested_queues(scope):
+        if admitted >= scope.call["capacity"]:
+            break
+        if not terms.is_paused(scope, queue) and candidates(scope, queue):
+            visited.append(queue)
+        admitted += taken.count(queue)
+    return visited
+
+
+def rows_in(
+    *states: str, by: Callable[[JobFacts], Any], also: Callable[[Scope, JobFacts], bool] | None = None
+) -> Callable[[Scope], Iterator[str]]:
+    """The rows in these states in an order of their facts, ids last."""
+
+    def order(scope: Scope) -> Iterator[str]:
+        found = [facts for facts in jobs(scope) if facts.state in states and (also is None or also(scope, facts))]
+        found.sort(key=lambda facts: (by(facts), facts.id.encode()))
+        return (job_key(facts.id) for facts in found)
+
+    return order
