@@ -16,7 +16,7 @@ from workcert.cli.output import width
 from workspec.core.choice import Choice
 from workspec.core.contract import Contract, steps_of
 from workspec.core.requirement import Requirement
-from workspec.core.rule import Effect, Move, Procedure, Refuse, Step, When, check_keys, checks_of
+from workspec.core.rule import Effect, Move, On, Procedure, Refuse, Step, When, check_keys, checks_of
 
 
 def add(subparsers: Any) -> None:
@@ -144,7 +144,7 @@ def enforced(contract: Contract, identifier: str) -> Iterator[str]:
 
 def _reached(steps: tuple[Step, ...]) -> Iterator[Effect | Move]:
     for step in steps:
-        if isinstance(step, Procedure | When):
+        if isinstance(step, Procedure | When | On):
             yield from _reached(step.steps)
         else:
             yield step
