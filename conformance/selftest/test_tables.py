@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 
-from workcert.binding import bindings
-from workcert.tables import DIFFERS, MISSING, SUPERFLUOUS, check_tables, run, write_tables
+from workcert.cli import tables as command
+from workcert.tables import (
+    CONTRACTS,
+    DIFFERS,
+    MISSING,
+    SUPERFLUOUS,
+    check_index,
+    check_tables,
+    run,
+    write_index,
+    write_tables,
+)
 from workspec.render.markdown import GENERATED
 
-CONTRACTS = {name: binding.contract for name, binding in bindings().items()}
 WORKLOAD = CONTRACTS["workload"]
 REPORTS = Path(__file__).parents[2] / "reports"
 
@@ -19,6 +29,51 @@ REPORTS = Path(__file__).parents[2] / "reports"
 def test_checked_in_tables_are_up_to_date(name: str) -> None:
     differences = [difference.text for difference in check_tables(CONTRACTS[name], REPORTS / name)]
     assert not differences, "\n".join((*differences, "run: workcert tables"))
+
+
+def test_the_checked_in_index_is_up_to_date() -> None:
+    assert not [difference.text for difference in check_index(REPORTS)], "run: workcert tables"
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+@pytest.mark.parametrize("page", ["index.md", "transitions.md", "diagram.svg"])
+def test_a_stale_or_missing_page_of_any_contract_fails(
+    name: str, page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(False, (), tmp_path) == 0
+    path = tmp_path / name / page
+    path.write_text(path.read_text(encoding="utf-8") + "stale\n", encoding="utf-8")
+    assert run(True, (), tmp_path) == 1
+    assert f"{path} {DIFFERS}" in capsys.readouterr().out
+    path.unlink()
+    assert run(True, [name], tmp_path) == 1
+    assert f"{path} {MISSING}" in capsys.readouterr().out
+    assert run(False, [name], tmp_path) == 0
+    assert run(True, (), tmp_path) == 0
+
+
+def test_every_page_of_jobs_is_compared(tmp_path: Path) -> None:
+    jobs = CONTRACTS["jobs"]
+    for path in write_tables(jobs, tmp_path):
+        path.write_text(path.read_text(encoding="utf-8") + "stale\n", encoding="utf-8")
+        assert [(d.path, d.problem) for d in check_tables(jobs, tmp_path)] == [(path, DIFFERS)]
+        write_tables(jobs, tmp_path)
+
+
+def test_the_index_is_compared_whatever_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_tables(WORKLOAD, tmp_path / "workload")
+    assert run(True, ["workload"], tmp_path) == 1
+    assert f"{tmp_path / 'index.md'} {MISSING}" in capsys.readouterr().out
+    write_index(tmp_path)
+    assert run(True, ["workload"], tmp_path) == 0
+    (tmp_path / "index.md").write_text("# Other\n", encoding="utf-8")
+    assert run(True, ["workload"], tmp_path) == 1
+
+
+def test_the_command_knows_every_contract(tmp_path: Path) -> None:
+    arguments = argparse.Namespace(check=False, contract="jobs", out=tmp_path)
+    assert command.run(arguments) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"jobs", "index.md"}
 
 
 def test_what_was_written_is_as_generated(tmp_path: Path) -> None:
@@ -95,7 +150,7 @@ def test_an_absent_folder_is_a_failed_check_and_a_written_one_passes(
 
 def test_what_cannot_run_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(True, ["wrkload"], tmp_path) == 2
-    assert "no such contract: wrkload; there is workload" in capsys.readouterr().out
+    assert "no such contract: wrkload; there is workload, jobs" in capsys.readouterr().out
     occupied = tmp_path / "file"
     occupied.write_text("", encoding="utf-8")
     assert run(False, ["workload"], occupied) == 2

@@ -1,24 +1,29 @@
 """The generated tables on disk: written into ``<out>/<contract>/``, and compared with what the rules give now.
 
+Above them stands ``<out>/index.md``, which links the pages of every contract, whichever were asked for.
+
 `run` is the command ``workcert tables``; its answer is the exit code: 0 done or all equal, 1 a file differs, 2 could
 not run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
 from attrs import frozen
 
-from workcert.binding import bindings
 from workspec.core.contract import Contract
+from workspec.jobs.contract import CONTRACT as JOBS
 from workspec.render.markdown import GENERATED
-from workspec.render.pages import render
+from workspec.render.pages import INDEX, overview, render
+from workspec.workload.contract import CONTRACT as WORKLOAD
 
 DEFAULT_OUT: Final = Path("reports")
+CONTRACTS: Final[Mapping[str, Contract]] = {contract.name: contract for contract in (WORKLOAD, JOBS)}
+"""The contracts with tables, in the order in which the index lists them."""
 
 DIFFERS, MISSING, SUPERFLUOUS = "differs", "is missing", "is no longer generated"
 
@@ -64,13 +69,7 @@ def write_tables(contract: Contract, directory: Path) -> tuple[Path, ...]:
     Raises:
         OSError: the directory or a file cannot be written.
     """
-    files = render(contract)
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (directory / name).write_text(text, encoding="utf-8", newline="\n")
-    for path in _superfluous(files, directory):
-        path.unlink()
-    return tuple(directory / name for name in files)
+    return _write_files(render(contract), directory)
 
 
 def check_tables(contract: Contract, directory: Path) -> list[Difference]:
@@ -79,7 +78,41 @@ def check_tables(contract: Contract, directory: Path) -> list[Difference]:
     Raises:
         OSError: a file cannot be read.
     """
-    files = render(contract)
+    return _check_files(render(contract), directory)
+
+
+def write_index(folder: Path) -> tuple[Path, ...]:
+    """Write the page that links the pages of all contracts.
+
+    Raises:
+        OSError: the folder or the file cannot be written.
+    """
+    return _write_files(_index(), folder)
+
+
+def check_index(folder: Path) -> list[Difference]:
+    """What is not as `write_index` would leave it.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return _check_files(_index(), folder)
+
+
+def _index() -> Mapping[str, str]:
+    return {INDEX: overview(CONTRACTS.values())}
+
+
+def _write_files(files: Mapping[str, str], directory: Path) -> tuple[Path, ...]:
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (directory / name).write_text(text, encoding="utf-8", newline="\n")
+    for path in _superfluous(files, directory):
+        path.unlink()
+    return tuple(directory / name for name in files)
+
+
+def _check_files(files: Mapping[str, str], directory: Path) -> list[Difference]:
     differences = [
         difference for name, text in files.items() if (difference := _compare(directory / name, text)) is not None
     ]
@@ -116,36 +149,44 @@ def run(check: bool, contracts: Iterable[str] = (), out: Path | str | None = Non
 
     ``contracts`` are names, none for all; ``out`` is the folder that holds one folder for each contract.
     """
-    known = bindings()
-    names = tuple(dict.fromkeys(contracts)) or tuple(known)
-    unknown = [name for name in names if name not in known]
+    names = tuple(dict.fromkeys(contracts)) or tuple(CONTRACTS)
+    unknown = [name for name in names if name not in CONTRACTS]
     if unknown:
-        print(f"no such contract: {', '.join(unknown)}; there is {', '.join(known)}")
+        print(f"no such contract: {', '.join(unknown)}; there is {', '.join(CONTRACTS)}")
         return 2
     folder = DEFAULT_OUT if out is None else Path(out)
     act = _check if check else _write
     try:
-        codes = [act(known[name].contract, folder) for name in names]
+        return max(act(names, folder))
     except OSError as error:
         print(f"{error}; is {folder} the right folder? Name another with --out DIR")
         return 2
-    return max(codes)
 
 
-def _write(contract: Contract, folder: Path) -> int:
-    directory = folder / contract.name
-    print(f"wrote {len(write_tables(contract, directory))} files into {directory}")
-    return 0
+def _write(names: Iterable[str], folder: Path) -> Iterator[int]:
+    for name in names:
+        directory = folder / name
+        print(f"wrote {len(write_tables(CONTRACTS[name], directory))} files into {directory}")
+        yield 0
+    print(f"wrote {', '.join(map(str, write_index(folder)))}")
+    yield 0
 
 
-def _check(contract: Contract, folder: Path) -> int:
-    directory = folder / contract.name
-    differences = check_tables(contract, directory)
-    if not differences:
-        print(f"{directory}: all tables are as the specification generates them")
-        return 0
-    for difference in differences:
-        print(difference.text)
+def _check(names: Iterable[str], folder: Path) -> Iterator[int]:
     place = "" if folder == DEFAULT_OUT else f" --out {folder}"
-    print(f"The rules or a file changed. To write the tables anew: workcert tables --contract {contract.name}{place}")
+    for name in names:
+        directory = folder / name
+        differences = check_tables(CONTRACTS[name], directory)
+        yield _told(differences, directory, f"workcert tables --contract {name}{place}")
+    yield _told(check_index(folder), folder / INDEX, f"workcert tables{place}")
+
+
+def _told(differences: Iterable[Difference], place: Path, remedy: str) -> int:
+    """Say what differs in a place and how to mend it."""
+    texts = [difference.text for difference in differences]
+    if not texts:
+        print(f"{place}: all tables are as the specification generates them")
+        return 0
+    print("\n".join(texts))
+    print(f"The rules or a file changed. To write the tables anew: {remedy}")
     return 1

@@ -17,12 +17,14 @@ from attrs import evolve
 from workspec.core.choice import Choice
 from workspec.core.contract import Contract, steps_of
 from workspec.core.rule import Effect, Move, Refuse, When, checks_of, walk_steps
+from workspec.jobs.contract import CONTRACT as JOBS
+from workspec.render import jobs
 from workspec.render.errors import declared_with_details, error_codes
 from workspec.render.layout import LABEL_SIZE, NAME_SIZE, Box, edges_of, layout, text_width
 from workspec.render.markdown import GENERATED, code, finished, plain, prose, table
 from workspec.render.operations import when_text
-from workspec.render.pages import PRESENTATIONS, render
-from workspec.render.presentation import Route, bottom, top
+from workspec.render.pages import PRESENTATIONS, overview, pages_of, render, state_text
+from workspec.render.presentation import Diagram, Presentation, Route, bottom, top
 from workspec.render.svg import LEGEND_SIZE, draw
 from workspec.render.uses import anchor, steps_heading
 from workspec.render.workload import DIAGRAM, MEASURED_FROM, PRESENTATION, kinds_of_deadline
@@ -31,13 +33,22 @@ from workspec.workload.vocabulary import ErrorCode
 
 from . import toy
 
-CONTRACTS = [pytest.param(contract, id=contract.name) for contract in (WORKLOAD, toy.CONTRACT)]
-PAGES = {contract.name: render(contract) for contract in (WORKLOAD, toy.CONTRACT)}
+ALL = (WORKLOAD, JOBS, toy.CONTRACT)
+CONTRACTS = [pytest.param(contract, id=contract.name) for contract in ALL]
+PAGES = {contract.name: render(contract) for contract in ALL}
+DRAWN = [
+    pytest.param(WORKLOAD, DIAGRAM, id="workload"),
+    pytest.param(JOBS, jobs.DIAGRAM, id="jobs"),
+]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def page(contract: Contract, name: str) -> str:
     return PAGES[contract.name][name]
+
+
+def shown(contract: Contract) -> Presentation:
+    return PRESENTATIONS.get(contract.name, Presentation())
 
 
 def cells(line: str) -> list[str]:
@@ -216,9 +227,14 @@ def test_every_step_stands_on_the_page_of_operations(contract: Contract) -> None
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 def test_every_transition_row_stands_there_in_order(contract: Contract) -> None:
-    text = page(contract, "transitions.md").split("## Who moves")[0]
+    text = re.split("^## ", page(contract, "transitions.md"), flags=re.MULTILINE)[0]
     assert [row[:4] for row in rows(text)] == [
-        [code(row.source), plain(row.event), when_text(row.guard), code(row.target)]
+        [
+            state_text(row.source, shown(contract)),
+            plain(row.event),
+            when_text(row.guard),
+            state_text(row.target, shown(contract)),
+        ]
         for row in contract.transitions.rows
     ]
     assert all("[" in row[-1] for row in rows(text))
@@ -234,14 +250,19 @@ def test_every_row_of_a_decision_table_stands_there_in_order(contract: Contract)
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 def test_states_choices_invariants_and_codes_are_complete(contract: Contract) -> None:
-    assert [row[0] for row in rows(page(contract, "states.md"))] == [code(note.name) for note in contract.states]
+    assert [row[0] for row in rows(page(contract, "states.md"))] == [
+        state_text(note.name, shown(contract)) for note in contract.states
+    ]
     choices = " ".join(row[0] for row in rows(page(contract, "choices.md")))
     assert all(code(choice.id) in choices for choice in contract.choices)
     invariants = page(contract, "invariants.md")
     assert all(plain(invariant.text) in invariants for invariant in contract.invariants)
     errors = page(contract, "errors.md")
     assert all(f"## {name}\n" in errors for name in error_codes(contract))
-    moved = {row[0] for row in rows(page(contract, "evidence.md"))}
+    events = "evidence.md" if shown(contract).events else "transitions.md"
+    moved = {
+        row[0] for row in rows(page(contract, events).partition("operation moves by")[2] or page(contract, events))
+    }
     assert moved == {plain(event) for event in contract.transitions.events()}
 
 
@@ -294,9 +315,10 @@ def test_the_diagram_shows_every_state_and_event(contract: Contract) -> None:
     assert set(contract.transitions.events()) <= shown
 
 
-def test_no_two_texts_of_the_diagram_overlap_and_none_is_cut_off() -> None:
-    texts = list(written(tree(WORKLOAD)))
-    width, height = DIAGRAM.size
+@pytest.mark.parametrize(("contract", "diagram"), DRAWN)
+def test_no_two_texts_of_the_diagram_overlap_and_none_is_cut_off(contract: Contract, diagram: Diagram) -> None:
+    texts = list(written(tree(contract)))
+    width, height = diagram.size
     for text, box in texts:
         assert 0 <= box.x, text
         assert box.x + box.width <= width, text
@@ -304,45 +326,50 @@ def test_no_two_texts_of_the_diagram_overlap_and_none_is_cut_off() -> None:
     assert [(one, other) for (one, a), (other, b) in combinations(texts, 2) if a.overlaps(b)] == []
 
 
-def test_no_edge_of_the_diagram_runs_through_a_box_or_a_text() -> None:
-    placed = layout(WORKLOAD, DIAGRAM)
-    texts = list(written(tree(WORKLOAD)))
+@pytest.mark.parametrize(("contract", "diagram"), DRAWN)
+def test_no_edge_of_the_diagram_runs_through_a_box_or_a_text(contract: Contract, diagram: Diagram) -> None:
+    placed = layout(contract, diagram)
+    texts = list(written(tree(contract)))
     for edge in placed.edges:
         for segment in edge.segments():
             assert [name for name, box in placed.boxes.items() if box.crossed_by(*segment)] == [], edge
             assert [text for text, box in texts if box.crossed_by(*segment)] == [], edge
 
 
-def test_no_label_of_the_diagram_lies_on_a_box() -> None:
-    placed = layout(WORKLOAD, DIAGRAM)
+@pytest.mark.parametrize(("contract", "diagram"), DRAWN)
+def test_no_label_of_the_diagram_lies_on_a_box(contract: Contract, diagram: Diagram) -> None:
+    placed = layout(contract, diagram)
     for edge in placed.edges:
         assert [name for name, box in placed.boxes.items() if box.overlaps(edge.label.box)] == [], edge
 
 
-def test_the_edges_of_the_diagram_are_the_transitions() -> None:
+@pytest.mark.parametrize(("contract", "diagram"), DRAWN)
+def test_the_edges_of_the_diagram_are_the_transitions(contract: Contract, diagram: Diagram) -> None:
     """An edge of a frame stands for one from each of its states."""
-    members = {group.title: group.states for group in DIAGRAM.groups}
+    members = {group.title: group.states for group in diagram.groups}
     drawn = {
         (state, target, line.partition(" [")[0])
-        for (source, target), lines in edges_of(WORKLOAD, DIAGRAM.groups).items()
+        for (source, target), lines in edges_of(contract, diagram.groups).items()
         for line in lines
         for state in members.get(source, (source,))
     }
-    assert drawn == {(row.source, row.target, row.event) for row in WORKLOAD.transitions.rows}
+    assert drawn == {(row.source, row.target, row.event) for row in contract.transitions.rows}
 
 
-def test_the_diagram_needs_nothing_from_elsewhere() -> None:
-    text = page(WORKLOAD, "diagram.svg")
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_diagram_needs_nothing_from_elsewhere(contract: Contract) -> None:
+    text = page(contract, "diagram.svg")
     assert text.count("http") == 1
     assert not re.search(r"<script|@import|url\(|<image|@font-face", text)
     assert "prefers-color-scheme: dark" in text
 
 
-def test_every_edge_of_workload_that_is_not_straight_has_a_route() -> None:
+@pytest.mark.parametrize(("contract", "diagram"), DRAWN)
+def test_every_edge_that_is_not_straight_has_a_route(contract: Contract, diagram: Diagram) -> None:
     """Without a route an edge may run anywhere, so only those between neighbours of one line go without."""
-    routed = {(route.source, route.target) for route in DIAGRAM.routes}
-    places = {note.name: note.place for note in WORKLOAD.states}
-    for source, target in edges_of(WORKLOAD, DIAGRAM.groups):
+    routed = {(route.source, route.target) for route in diagram.routes}
+    places = {note.name: note.place for note in contract.states}
+    for source, target in edges_of(contract, diagram.groups):
         assert (source, target) in routed or places[source][1] == places[target][1]
 
 
@@ -360,4 +387,18 @@ def test_a_route_that_misses_its_end_is_refused() -> None:
 
 
 def test_each_contract_with_a_presentation_is_named_by_its_own_name() -> None:
-    assert set(PRESENTATIONS) == {WORKLOAD.name}
+    assert set(PRESENTATIONS) == {WORKLOAD.name, JOBS.name}
+
+
+def test_the_overview_links_every_page_of_every_contract() -> None:
+    text = overview((WORKLOAD, JOBS))
+    assert GENERATED in text
+    links = set(re.findall(r"\]\(([^)]+)\)", text))
+    assert links == {f"{contract.name}/{name}" for contract in (WORKLOAD, JOBS) for name in PAGES[contract.name]}
+
+
+def test_a_contract_without_tables_or_events_has_no_page_of_them() -> None:
+    plainly = Presentation(events=False)
+    names = {page.name for page in pages_of(evolve(toy.CONTRACT, tables=()), plainly)}
+    assert {"decisions.md", "evidence.md"} & names == set()
+    assert {"decisions.md", "evidence.md"} < {page.name for page in pages_of(toy.CONTRACT, Presentation())}

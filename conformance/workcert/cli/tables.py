@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from workcert.cli.arguments import add_contract, wanted_bindings
+from workcert.cli.arguments import add_contract
 
 
 def add(subparsers: Any) -> None:
@@ -24,5 +24,5 @@ def add(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from workcert import tables
 
-    contracts = tuple(binding.name for binding in wanted_bindings(args.contract))
+    contracts = () if args.contract is None else (args.contract,)
     return int(tables.run(args.check, contracts, args.out))

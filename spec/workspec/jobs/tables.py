@@ -61,16 +61,16 @@ TRANSITIONS: Final = TransitionTable(
 )
 
 STATES: Final = (
-    StateNote(NEW, "no row", (0, 1), "before the row is stored"),
-    StateNote(DELETED, "no row", (4, 2), "the row is gone; never a stored value"),
-    StateNote(PENDING, "held back", (0, 0), "durable, moved by an operator alone"),
-    StateNote(SCHEDULED, "waiting", (1, 0), "due later, or due and not yet promoted"),
-    StateNote(AVAILABLE, "waiting", (1, 1), "a candidate for admission"),
-    StateNote(RUNNING, "leased", (2, 1)),
-    StateNote(RETRYABLE, "waiting", (2, 0), "waits for its back-off"),
-    StateNote(COMPLETED, "finished", (3, 1)),
-    StateNote(ARCHIVED, "finished", (3, 2), "dead letter"),
-    StateNote(CANCELLED, "finished", (1, 3), "stopped by an operator"),
-    StateNote(UNDECODABLE, "finished", (3, 3), "the payload or the set of steps cannot be used"),
-    StateNote(QUARANTINED, "finished", (2, 3), "left by an operator's release or deletion alone"),
+    StateNote(NEW, "no row", (-0.15, 1), "before the row is stored"),
+    StateNote(DELETED, "no row", (6.1, 3), "the row is gone; never a stored value"),
+    StateNote(PENDING, "held back", (1, 1), "durable, moved by an operator alone"),
+    StateNote(SCHEDULED, "waiting", (2, 0), "due later, or due and not yet promoted"),
+    StateNote(AVAILABLE, "waiting", (2, 2), "a candidate for admission"),
+    StateNote(RUNNING, "leased", (4.6, 1)),
+    StateNote(RETRYABLE, "waiting", (3, 1), "waits for its back-off"),
+    StateNote(COMPLETED, "finished", (6.1, 2.1)),
+    StateNote(ARCHIVED, "finished", (6.1, 0.4), "dead letter"),
+    StateNote(CANCELLED, "finished", (6.1, -0.3), "stopped by an operator"),
+    StateNote(UNDECODABLE, "finished", (6.1, 1), "the payload or the set of steps cannot be used"),
+    StateNote(QUARANTINED, "finished", (3.5, 3), "left by an operator's release or deletion alone"),
 )

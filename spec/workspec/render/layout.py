@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import frozen
 
@@ -24,6 +24,7 @@ NAME_SIZE, LABEL_SIZE, LINE_HEIGHT = 13.0, 12.5, 15.0
 GROUP_SIDE, GROUP_TOP, GROUP_BOTTOM = 26.0, 46.0, 42.0
 LABEL_GAP, APART, LOOP_DEPTH = 6.0, 9.0, 18.0
 
+NO_WORDS: Final[Mapping[str, str]] = {}
 NARROW, WIDE = frozenset("ijlft.,:;'|![]() I-"), frozenset("mwMW@%")
 
 
@@ -104,7 +105,7 @@ def layout(contract: Contract, diagram: Diagram) -> Layout:
     frames = {group.title: _frame(group, boxes) for group in diagram.groups}
     routes = {(route.source, route.target): route for route in diagram.routes}
     ends = {**boxes, **frames}
-    labelled = edges_of(contract, diagram.groups)
+    labelled = edges_of(contract, diagram.groups, diagram.short)
     edges = []
     for (source, target), lines in labelled.items():
         apart = APART if (target, source) in labelled else 0.0
@@ -115,11 +116,16 @@ def layout(contract: Contract, diagram: Diagram) -> Layout:
     return Layout(boxes, frames, tuple(edges))
 
 
-def edges_of(contract: Contract, groups: Iterable[Group]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """(from, to) to the lines of the edge's label. What all states of a group do alike stands for the group."""
+def edges_of(
+    contract: Contract, groups: Iterable[Group], short: Mapping[str, str] = NO_WORDS
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """(from, to) to the lines of the edge's label. What all states of a group do alike stands for the group.
+
+    ``short``: see `Diagram.short`.
+    """
     lines: dict[tuple[str, str], list[str]] = {}
     for row in contract.transitions.rows:
-        line = _event_text(row, contract)
+        line = _event_text(row, contract, short)
         for source in (row.source, *(group.title for group in groups if row.source in group.states)):
             known = lines.setdefault((source, row.target), [])
             if line not in known:
@@ -138,9 +144,11 @@ def edges_of(contract: Contract, groups: Iterable[Group]) -> dict[tuple[str, str
     return {ends: tuple(said) for ends, said in lines.items() if said}
 
 
-def _event_text(row: Transition, contract: Contract) -> str:
+def _event_text(row: Transition, contract: Contract, short: Mapping[str, str]) -> str:
     """The event, and in brackets what its guard asks in a word; the last of two complementary rows says *else*."""
     guard = row.guard
+    if guard.text in short:
+        return f"{row.event} [{short[guard.text]}]"
     if isinstance(guard, Not) and any(
         twin.guard.text == guard.part.text for twin in contract.transitions.of(row.source, row.event)
     ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -93,43 +93,70 @@ def operation_blocks(contract: Contract, presentation: Presentation) -> tuple[st
         names,
     ]
     for operation in contract.operations:
-        blocks += _operation(contract, operation, known.get(operation.name))
+        blocks += _operation(contract, operation, presentation, known.get(_method(operation, presentation)))
     for procedure in procedures(contract):
         used = [o.name for o in contract.operations if procedure in _procedures_in(steps_of(o))]
         blocks += (
             f"## {plain(steps_heading(procedure.name))}",
             f"Taken by {', '.join(f'[{plain(name)}](#{anchor(name)})' for name in used)}.",
-            _steps_table(procedure.steps),
+            _steps_table(procedure.steps, presentation),
         )
+    named = {_method(operation, presentation) for operation in contract.operations}
+    blocks += _further({name: signature for name, signature in known.items() if name not in named})
     return tuple(blocks)
+
+
+def _method(operation: AnyOperation, presentation: Presentation) -> str:
+    return presentation.methods.get(operation.name, operation.name)
+
+
+def _further(methods: Mapping[str, Signature]) -> Iterator[str]:
+    """Those that no operation stands for: they come to one with some arguments set, or are about the store itself."""
+    if methods:
+        yield "## Methods without rules of their own"
+        rows = [(code(signature.text), prose(signature.summary)) for signature in methods.values()]
+        yield table(("method", "what it does"), rows)
 
 
 def _procedures_in(steps: Iterable[Step]) -> list[Step]:
     return [step for step in steps if isinstance(step, Procedure)]
 
 
-def _operation(contract: Contract, operation: AnyOperation, signature: Signature | None) -> Iterator[str]:
+def _operation(
+    contract: Contract, operation: AnyOperation, presentation: Presentation, signature: Signature | None
+) -> Iterator[str]:
     yield f"## {plain(operation.name)}"
     if signature is not None:
         yield code(signature.text)
         yield prose(signature.summary)
-    yield _manner(contract, operation)
+    yield _manner(contract, operation, presentation)
     checks = checks_of(operation)
     if checks:
         yield table(
             ("#", "asked", "kind", "code", "when", "commits", "requirements", "on its place"),
-            [_check_row(index + 1, _asked(operation, index), check) for index, check in enumerate(checks)],
+            [
+                _check_row(index + 1, _asked(operation, index), check, presentation)
+                for index, check in enumerate(checks)
+            ],
         )
+    for number, check in enumerate(checks, 1):
+        elsewhere = [step for step in getattr(check, "committing", ()) if isinstance(step, On)]
+        if elsewhere:
+            yield f"What check {number} commits:"
+            yield _steps_table(elsewhere, presentation)
     order = order_ids(operation)
     if order:
         yield f"Order of the checks: {links(order)}"
     if operation.steps:
-        yield _steps_table(operation.steps)
+        yield _steps_table(operation.steps, presentation)
+    if isinstance(operation, Draw) and operation.closing:
+        yield "Once, when the draw is over:"
+        yield _steps_table(operation.closing, presentation)
     if operation.requirements:
         yield f"On success: {links(operation.requirements)}"
 
 
-def _manner(contract: Contract, operation: AnyOperation) -> str:
+def _manner(contract: Contract, operation: AnyOperation, presentation: Presentation) -> str:
     if isinstance(operation, Batch):
         if operation.atomic:
             return "A batch: one commit, and any refusal ends it."
@@ -138,6 +165,8 @@ def _manner(contract: Contract, operation: AnyOperation) -> str:
         return f"A draw: takes records in an order of its own, as one commit, until {when_text(operation.until)}."
     if not steps_of(operation):
         return "Commits nothing."
+    if presentation.overtaken:
+        return presentation.overtaken[0]
     if operation.again:
         return "If another commit came between, the call is decided again on what that commit left."
     return f"If another commit on the record came between, the call is refused with {code(contract.conflict_code)}."
@@ -160,14 +189,16 @@ def _asked(operation: AnyOperation, index: int) -> str:
     raise AssertionError("every check of a batch belongs to a phase")
 
 
-def _check_row(number: int, asked: str, check: Check) -> tuple[str, ...]:
+def _check_row(number: int, asked: str, check: Check, presentation: Presentation) -> tuple[str, ...]:
     kind = type(check).__name__.lower()
-    answer = code_text(check.code) if isinstance(check, Refuse) else ""
+    answer, reason = "", ""
+    if isinstance(check, Refuse):
+        answer, reason = code_text(check.code), presentation.reason(check)
     return (
         str(number),
         asked,
         kind,
-        answer,
+        f"{answer}: {code(reason)}" if reason else answer,
         when_text(check.when),
         commits_text(check),
         links(check.requirements),
@@ -185,34 +216,45 @@ class _Row:
     requirements: str
 
 
-def _steps_table(steps: Iterable[Step]) -> str:
-    rows = [(row.number, row.only_if, row.step, row.text, row.writes, row.requirements) for row in _rows(steps, "", ())]
+def _steps_table(steps: Iterable[Step], presentation: Presentation) -> str:
+    rows = [
+        (row.number, row.only_if, row.step, row.text, row.writes, row.requirements)
+        for row in _rows(steps, presentation, "", ())
+    ]
     return table(("step", "only if", "name", "what it does", "writes", "requirements"), rows)
 
 
-def _rows(steps: Iterable[Step], prefix: str, conditions: tuple[str, ...]) -> Iterator[_Row]:
+def _rows(
+    steps: Iterable[Step], presentation: Presentation, prefix: str, conditions: tuple[str, ...]
+) -> Iterator[_Row]:
     only_if = " and ".join(conditions)
     for index, step in enumerate(steps, 1):
         number = f"{prefix}{index}"
         if isinstance(step, Effect):
-            yield _Row(number, only_if, plain(step.name), plain(step.text), _writes(step), links(step.requirements))
+            writes = writes_text(step, presentation)
+            yield _Row(number, only_if, plain(step.name), plain(step.text), writes, links(step.requirements))
         elif isinstance(step, Move):
-            yield _Row(number, only_if, steps_link(step), _move(step), "the state; an event", links(step.requirements))
+            writes = "the state; an event" if presentation.events else "the state"
+            text = _move(step, presentation)
+            yield _Row(number, only_if, steps_link(step), text, writes, links(step.requirements))
         elif isinstance(step, Procedure):
             yield _Row(number, only_if, steps_link(step), "all its steps", "", "")
         elif isinstance(step, On):
-            yield from _rows(step.steps, f"{number}.", (*conditions, f"on {plain(step.name)}"))
+            yield from _rows(step.steps, presentation, f"{number}.", (*conditions, f"on {plain(step.name)}"))
         else:
-            yield from _rows(step.steps, f"{number}.", (*conditions, when_text(step.condition)))
+            yield from _rows(step.steps, presentation, f"{number}.", (*conditions, when_text(step.condition)))
 
 
-def _writes(effect: Effect) -> str:
-    if "*" in effect.writes:
-        return "the whole record"
-    return codes(effect.writes)
+def writes_text(effect: Effect, presentation: Presentation) -> str:
+    written = "the whole record" if "*" in effect.writes else codes(effect.writes)
+    record = presentation.records.get(effect.name)
+    return written if record is None else f"{written} of {plain(record)}"
 
 
-def _move(move: Move) -> str:
-    said: list[Any] = [f"the [transition](transitions.md) by {plain(move.event)}", f"actor: {actor_text(move.actor)}"]
+def _move(move: Move, presentation: Presentation) -> str:
+    said: list[Any] = [f"the [transition](transitions.md) by {plain(move.event)}"]
+    if not presentation.events:
+        return str(said[0])
+    said.append(f"actor: {actor_text(move.actor)}")
     evidence = evidence_text(move)
     return "; ".join((*said, f"evidence: {evidence}") if evidence else said)

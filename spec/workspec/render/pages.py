@@ -12,7 +12,7 @@ from workspec.core.choice import OTHER, Choice, ChoiceKind
 from workspec.core.contract import Contract, digest
 from workspec.core.requirement import Kind, Requirement
 from workspec.core.rule import DecisionTable, TransitionTable
-from workspec.render import workload
+from workspec.render import jobs, workload
 from workspec.render.errors import error_blocks
 from workspec.render.markdown import code, codes, finished, links, plain, prose, table
 from workspec.render.operations import actor_text, evidence_text, operation_blocks, when_text
@@ -20,10 +20,15 @@ from workspec.render.presentation import ExtraPage, Presentation
 from workspec.render.svg import draw
 from workspec.render.uses import Use, anchor, movers, uses
 
-PRESENTATIONS: Final[Mapping[str, Presentation]] = {"workload": workload.PRESENTATION}
+PRESENTATIONS: Final[Mapping[str, Presentation]] = {
+    "workload": workload.PRESENTATION,
+    "jobs": jobs.PRESENTATION,
+}
 """The contracts that have wordings, pages or a layout of their own; any other is rendered plainly."""
 
 DIAGRAM: Final = "diagram.svg"
+INDEX: Final = "index.md"
+DECISIONS, EVENTS = "decisions.md", "evidence.md"
 
 Blocks: TypeAlias = "tuple[str, ...]"
 
@@ -41,10 +46,10 @@ class Page:
 def render(contract: Contract, presentation: Presentation | None = None) -> dict[str, str]:
     """File name to text of every generated page, and of the diagram. ``presentation``: by default the contract's."""
     shown = presentation or PRESENTATIONS.get(contract.name, Presentation())
-    pages = pages_of(shown)
+    pages = pages_of(contract, shown)
     identifiers = [requirement.id for requirement in contract.catalogue]
-    name = f"{contract.name.capitalize()} contract"
-    files = {"index.md": finished(name, _index_blocks(contract, pages), identifiers, "index.md")}
+    name = name_of(contract)
+    files = {INDEX: finished(name, _index_blocks(contract, shown, pages), identifiers, INDEX)}
     for page in pages:
         title = f"{name}: {page.title.lower()}"
         files[page.name] = finished(title, page.blocks(contract, shown), identifiers, page.name)
@@ -52,10 +57,37 @@ def render(contract: Contract, presentation: Presentation | None = None) -> dict
     return files
 
 
-def pages_of(presentation: Presentation) -> tuple[Page, ...]:
-    """The pages in the order in which the index lists them; those of the contract alone follow the decisions."""
+def name_of(contract: Contract) -> str:
+    return f"{contract.name.capitalize()} contract"
+
+
+def overview(contracts: Iterable[Contract]) -> str:
+    """The page that stands above those of all contracts and links each of them."""
+    blocks = ["What each contract demands, printed out of the rules that judge a store."]
+    for contract in contracts:
+        shown = PRESENTATIONS.get(contract.name, Presentation())
+        pages = pages_of(contract, shown)
+        blocks += (
+            f"## [{plain(name_of(contract))}]({contract.name}/{INDEX})",
+            f"{plain(shown.title)} Version {plain(contract.version)}, {len(contract.catalogue)} requirements, "
+            f"{len(contract.operations)} operations, digest {code(digest(contract))}.".strip(),
+            table(
+                ("page", "what it says"),
+                [(f"[{plain(page.title)}]({contract.name}/{page.name})", plain(page.summary)) for page in pages]
+                + [(f"[Diagram]({contract.name}/{DIAGRAM})", "States and transitions, as a picture.")],
+            ),
+        )
+    return finished("Contracts", blocks, (), INDEX)
+
+
+def pages_of(contract: Contract, presentation: Presentation) -> tuple[Page, ...]:
+    """The pages in the order in which the index lists them; those of the contract alone follow the decisions.
+
+    A contract without decision tables, or without events, has no page of them.
+    """
     extra = (Page(page.name, page.summary, page.title, _alone(page)) for page in presentation.pages)
-    return (*RULE_PAGES, *extra, *OTHER_PAGES)
+    left_out = (() if contract.tables else (DECISIONS,)) + (() if presentation.events else (EVENTS,))
+    return tuple(page for page in (*RULE_PAGES, *extra, *OTHER_PAGES) if page.name not in left_out)
 
 
 def _alone(page: ExtraPage) -> Callable[[Contract, Presentation], Blocks]:
@@ -63,13 +95,14 @@ def _alone(page: ExtraPage) -> Callable[[Contract, Presentation], Blocks]:
     return lambda contract, _shown: page.blocks(contract)
 
 
-def _index_blocks(contract: Contract, pages: Iterable[Page]) -> Blocks:
+def _index_blocks(contract: Contract, shown: Presentation, pages: Iterable[Page]) -> Blocks:
     catalogue = contract.catalogue
     kinds = Counter(str(requirement.kind) for requirement in catalogue)
     profiles = dict.fromkeys(requirement.profile for requirement in catalogue)
     return (
         f"Version {plain(contract.version)}, digest {code(digest(contract))}: two specifications with the same digest "
         "judge alike.",
+        *shown.preface,
         f"![States and transitions]({DIAGRAM})",
         table(
             ("page", "what it says"),
@@ -91,16 +124,23 @@ def _counts(requirements: Iterable[Requirement]) -> tuple[str, ...]:
     return (*(str(kinds[kind]) for kind in Kind), str(kinds.total()))
 
 
-def _state_blocks(contract: Contract, _shown: Presentation) -> Blocks:
+def state_text(name: str, shown: Presentation) -> str:
+    """A state as code; one in which no record rests as a word, because no store ever shows it."""
+    return f"*{plain(name)}*" if name in shown.unstored else code(name)
+
+
+def _state_blocks(contract: Contract, shown: Presentation) -> Blocks:
     rows = contract.transitions.rows
+    unstored = [f"*{plain(note.name)}*" for note in contract.states if note.name in shown.unstored]
     return (
         table(
-            ("state", "kind", "note", "entered by", "left by", "requirements"),
+            ("state", "kind", "note", *shown.properties, "entered by", "left by", "requirements"),
             [
                 (
-                    code(note.name),
+                    state_text(note.name, shown),
                     plain(note.kind),
                     plain(note.text),
+                    *(_answer(note.name, holds, shown) for holds in shown.properties.values()),
                     plain(", ".join(dict.fromkeys(row.event for row in rows if row.target == note.name))),
                     plain(", ".join(dict.fromkeys(row.event for row in rows if row.source == note.name))),
                     links(i for row in rows if note.name in (row.source, row.target) for i in row.requirements),
@@ -108,11 +148,18 @@ def _state_blocks(contract: Contract, _shown: Presentation) -> Blocks:
                 for note in contract.states
             ],
         ),
+        f"{' and '.join(unstored)} are no stored states: no record is there." if unstored else "",
         f"![States and transitions]({DIAGRAM})",
     )
 
 
-def _transition_blocks(contract: Contract, _shown: Presentation) -> Blocks:
+def _answer(state: str, holds: Callable[[str], bool], shown: Presentation) -> str:
+    if state in shown.unstored:
+        return "-"
+    return "yes" if holds(state) else "no"
+
+
+def _transition_blocks(contract: Contract, shown: Presentation) -> Blocks:
     return (
         "A state change that is not in this table is refused. The rows of one state and event exclude each other, and "
         "one of them always holds.",
@@ -120,23 +167,23 @@ def _transition_blocks(contract: Contract, _shown: Presentation) -> Blocks:
             ("from", "event", "guard", "to", "note", "requirements"),
             [
                 (
-                    code(row.source),
+                    state_text(row.source, shown),
                     plain(row.event),
                     when_text(row.guard),
-                    code(row.target),
+                    state_text(row.target, shown),
                     plain(row.text),
                     links(row.requirements),
                 )
                 for row in contract.transitions.rows
             ],
         ),
-        "## Who moves by which event",
+        "## Who moves by which event" if shown.events else "## Which operation moves by which event",
         table(
             ("event", "actor", "operations", "requirements"),
             [
                 (
                     plain(mover.move.event),
-                    actor_text(mover.move.actor),
+                    actor_text(mover.move.actor) if shown.events else "",
                     _operation_links(mover.operations),
                     links(mover.move.requirements),
                 )
@@ -296,11 +343,11 @@ RULE_PAGES: Final = (
     Page("states.md", "Every state, what kind it is, what leads to it and out of it.", "States", _state_blocks),
     Page("transitions.md", "Every legal state change, its guard and who makes it.", "Transitions", _transition_blocks),
     Page("operations.md", "Every operation: checks in their order, then steps.", "Operations", operation_blocks),
-    Page("decisions.md", "Every decision table; the first row that holds decides.", "Decisions", _decision_blocks),
+    Page(DECISIONS, "Every decision table; the first row that holds decides.", "Decisions", _decision_blocks),
 )
 OTHER_PAGES: Final = (
     Page("errors.md", "Every error code: who refuses with it, and when.", "Errors", error_blocks),
-    Page("evidence.md", "Every event: its actor and the keys of its evidence.", "Events", _evidence_blocks),
+    Page(EVENTS, "Every event: its actor and the keys of its evidence.", "Events", _evidence_blocks),
     Page("choices.md", "What stores may do differently, and what the reference does.", "Choices", _choice_blocks),
     Page("invariants.md", "What holds always.", "Invariants", _invariant_blocks),
     Page("requirements.md", "Every requirement, and the rules that enforce it.", "Requirements", _requirement_blocks),

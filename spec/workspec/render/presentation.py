@@ -8,6 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from workspec.core.contract import Contract
+from workspec.core.rule import Refuse
 
 
 @frozen
@@ -85,6 +86,10 @@ class Diagram:
     routes: tuple[Route, ...] = ()
     tones: Mapping[str, str] = field(factory=dict)
     notes: tuple[str, ...] = ()
+    short: Mapping[str, str] = field(factory=dict)
+    """Text of a guard to what its label says instead."""
+    kinds: Mapping[str, str] = field(factory=dict)
+    """Kind of a state to how its box is drawn (``passed``, ``only``, ``final``), where its first word does not say."""
 
 
 @frozen
@@ -97,12 +102,36 @@ class ExtraPage:
     blocks: Callable[[Contract], tuple[str, ...]]
 
 
+def no_reason(_check: Refuse) -> str:
+    return ""
+
+
 @frozen
 class Presentation:
     """``ports``: the Protocols from which signatures are read. ``details``: for each code that has them, the keys of
-    the error's details, which a rule computes and so cannot print."""
+    the error's details, which a rule computes and so cannot print.
+
+    ``title``: what the contract is about, for the index of all contracts. ``preface``: what the contract's own index
+    says first. ``reason``: what a refusal says beside its code, where a code has several. ``methods``: for an
+    operation that is no method of a port by itself, the method that comes to it. ``records``: for an effect that
+    changes another record than the addressed one, which.
+
+    ``events``: whether a state change appends an event with actor and evidence; without, nothing is said of these.
+    ``overtaken``: what becomes of a call when another commit came between, where it is not refused with the conflict
+    code alone: said of an operation, and of the code. ``unstored``: states in which no record ever rests, before it is
+    there and after. ``properties``: questions to each state, by their headers.
+    """
 
     ports: tuple[type[Any], ...] = ()
     details: Mapping[str, str] = field(factory=dict)
     pages: tuple[ExtraPage, ...] = ()
     diagram: Diagram = Diagram()
+    title: str = ""
+    preface: tuple[str, ...] = ()
+    reason: Callable[[Refuse], str] = no_reason
+    methods: Mapping[str, str] = field(factory=dict)
+    records: Mapping[str, str] = field(factory=dict)
+    events: bool = True
+    overtaken: tuple[str, str] | None = None
+    unstored: frozenset[str] = frozenset()
+    properties: Mapping[str, Callable[[str], bool]] = field(factory=dict)

@@ -53,7 +53,7 @@ def draw(contract: Contract, diagram: Diagram) -> str:
         f'<rect class="back" width="{_n(width)}" height="{_n(height)}" rx="10"/>',
         *(_frame(frame_title, box) for frame_title, box in placed.frames.items()),
         *(_edge(edge, diagram.tones) for edge in placed.edges),
-        *(_state(note, placed, diagram.tones) for note in contract.states),
+        *(_state(note, placed, diagram) for note in contract.states),
         *(_label(edge.label, diagram.tones.get(edge.target, "edge")) for edge in placed.edges),
         *_legend(contract.states, diagram),
         "</svg>",
@@ -98,18 +98,20 @@ def _frame(title: str, box: Box) -> str:
     )
 
 
-def kind_class(kind: str) -> str:
-    """The first word of a state's kind chooses how its box is drawn: ``final``, ``passed``, ``only``, ..."""
+def kind_class(kind: str, diagram: Diagram) -> str:
+    """How a box is drawn: as the diagram says of the state's kind, else by the first word of it."""
+    if kind in diagram.kinds:
+        return diagram.kinds[kind]
     return kind.split()[0].strip(",;") if kind else "plain"
 
 
-def _state(note: StateNote, placed: Layout, tones: Mapping[str, str]) -> str:
+def _state(note: StateNote, placed: Layout, diagram: Diagram) -> str:
     box = placed.boxes[note.name]
-    tone = tones.get(note.name, "edge")
+    tone = diagram.tones.get(note.name, "edge")
     x, y = box.middle
     return (
         f'<g class="state" id={quoteattr(f"state-{note.name}")}><title>{escape(f"{note.name}: {note.kind}")}</title>'
-        f'<rect class="box {tone} {escape(kind_class(note.kind))}" {_at(box)} rx="8"/>'
+        f'<rect class="box {tone} {escape(kind_class(note.kind, diagram))}" {_at(box)} rx="8"/>'
         f'<text class="name" x="{_n(x)}" y="{_n(y + NAME_SIZE * 0.35)}" text-anchor="middle">{escape(note.name)}</text>'
         "</g>"
     )
@@ -167,7 +169,7 @@ def _label(label: Label, tone: str) -> str:
 
 def _legend(states: Iterable[StateNote], diagram: Diagram) -> Iterator[str]:
     """The ways in which boxes are drawn, then the notes of the diagram, in lines at the foot."""
-    kinds = {kind_class(note.kind): note.kind for note in reversed(tuple(states))}
+    kinds = {kind_class(note.kind, diagram): note.kind for note in reversed(tuple(states))}
     shown = [(name, kinds[name]) for name in ("passed", "final") if name in kinds]
     x, y = 24.0, diagram.size[1] - LEGEND_HEIGHT * len(diagram.notes) - 14
     for name, kind in shown:

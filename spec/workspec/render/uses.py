@@ -77,12 +77,13 @@ class Mover:
 
 
 def movers(contract: Contract) -> tuple[Mover, ...]:
-    """Every move, in the order in which the operations come to them."""
-    found: dict[int, tuple[Move, list[str]]] = {}
+    """Every move, in the order in which the operations come to them; moves that say the same are one."""
+    found: dict[object, tuple[Move, list[str]]] = {}
     for operation in contract.operations:
         for step in walk_steps(steps_of(operation)):
             if isinstance(step, Move):
-                names = found.setdefault(id(step), (step, []))[1]
+                same = (step.event, step.requirements, step.actor, step.evidence, step.open_evidence)
+                names = found.setdefault(same, (step, []))[1]
                 if operation.name not in names:
                     names.append(operation.name)
     return tuple(Mover(move, tuple(names)) for move, names in found.values())
