@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("name", ["workstore.memory", "workstore.sqlite"])
+@pytest.mark.parametrize("name", ["workstore.memory", "workstore.sqlite", "workstore.sqlite.jobs"])
 def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ran = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)

@@ -17,10 +17,7 @@ from typing import Final, TypeVar
 
 from attrs import frozen
 
-from workspec.workload.vocabulary import StoreUnavailable
-
 from . import open_files, schema
-from .decision import invalid
 
 SYNCHRONOUS: Final = {"NORMAL": 1, "FULL": 2}
 GREATEST_BUSY_TIMEOUT_MS: Final = 2**31 - 1
@@ -61,15 +58,21 @@ class Settings:
     read_only: bool
 
 
+@frozen
+class Contract:
+    """What the file is to hold, and how a contract tells its callers that a file fails.
+
+    ``unavailable`` takes a text and whether it is definite; ``does_not_fit`` takes a text.
+    """
+
+    tables: schema.Tables
+    unavailable: Callable[[str, bool], Exception]
+    does_not_fit: Callable[[str], Exception]
+
+
 def _primary_code(error: sqlite3.Error) -> int:
     # An extended result code keeps its primary code in the lowest byte.
     return (getattr(error, "sqlite_errorcode", None) or sqlite3.SQLITE_ERROR) & 0xFF
-
-
-def _unavailable(path: Path, error: sqlite3.Error, *, definite: bool = True) -> StoreUnavailable:
-    step = _NEXT_STEP.get(_primary_code(error), "Check the file and the disk.")
-    outcome = "Nothing was written." if definite else "It may be written or not: read before calling again."
-    return StoreUnavailable(f"{path}: {error}. {step} {outcome}", definite)
 
 
 def _wait(attempt: int) -> None:
@@ -77,16 +80,31 @@ def _wait(attempt: int) -> None:
     time.sleep(random.uniform(0, min(_FIRST_WAIT_S * 2 ** min(attempt, 10), _LONGEST_WAIT_S)))
 
 
+def _undo(connection: sqlite3.Connection) -> None:
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+
+
+def _on_one_state(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        _undo(connection)
+
+
 class Connection:
     """A checked connection; `read` and `write` are the only ways to the rows."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, contract: Contract) -> None:
         """Open, check and if needed create the file.
 
         Raises:
-            StoreUnavailable: definite; the text names cause and next step.
+            StoreUnavailable: here and below the exception of the contract; definite; the text names cause and next
+                step.
         """
         self._settings = settings
+        self._contract = contract
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
@@ -94,7 +112,7 @@ class Connection:
         self._main_file: open_files.MainFile | None = None
         self._log: open_files.Log | None = None
         if sqlite3.sqlite_version_info < schema.LEAST_SQLITE:
-            raise StoreUnavailable(
+            raise self._contract.unavailable(
                 f"SQLite {sqlite3.sqlite_version} has no strict tables. Use a Python with 3.37 or later.",
                 True,
             )
@@ -104,6 +122,11 @@ class Connection:
         except BaseException:
             self.close()
             raise
+
+    def _unavailable(self, error: sqlite3.Error, *, definite: bool = True) -> Exception:
+        step = _NEXT_STEP.get(_primary_code(error), "Check the file and the disk.")
+        outcome = "Nothing was written." if definite else "It may be written or not: read before calling again."
+        return self._contract.unavailable(f"{self._settings.path}: {error}. {step} {outcome}", definite)
 
     def _connect(self) -> sqlite3.Connection:
         """A connection, and which file it is on: another may be put in its place just then."""
@@ -118,7 +141,7 @@ class Connection:
                 return connection
             connection.close()
             before = after
-        raise StoreUnavailable(
+        raise self._contract.unavailable(
             f"{self._settings.path} is another file each time that it is looked at. Wait until nobody replaces "
             "it any more, or put it on a local disk.",
             True,
@@ -135,19 +158,20 @@ class Connection:
                 check_same_thread=False,
             )
         except sqlite3.Error as error:
-            raise _unavailable(self._settings.path, error) from error
+            raise self._unavailable(error) from error
 
     def _prepare(self) -> None:
+        tables = self._contract.tables
         try:
-            version = self.read(schema.identify)
-            if self._settings.read_only and version < len(schema.MIGRATIONS):
+            version = self.read(tables.identify)
+            if self._settings.read_only and version < len(tables.migrations):
                 raise schema.ForeignFileError("it has an earlier schema or none. Open it once for writing.")
             self.read(self._apply_settings)
             # Not asked again under the lock when the tables are there: opening then waits for no writer.
-            if version < len(schema.MIGRATIONS):
-                self.write(schema.migrate)
+            if version < len(tables.migrations):
+                self.write(tables.migrate)
         except schema.ForeignFileError as error:
-            raise StoreUnavailable(f"{self._settings.path} is not usable: {error}", True) from error
+            raise self._contract.unavailable(f"{self._settings.path} is not usable: {error}", True) from error
         # SQLite makes the log when it first reads or writes in WAL mode.
         self._log = open_files.log_of(self._path) if open_files.CAN_VANISH else None
 
@@ -166,7 +190,7 @@ class Connection:
         journal = connection.execute("PRAGMA journal_mode").fetchone()[0]
         synchronous = connection.execute("PRAGMA synchronous").fetchone()[0]
         if journal != "wal" or synchronous != SYNCHRONOUS[settings.synchronous]:
-            raise StoreUnavailable(
+            raise self._contract.unavailable(
                 f"{settings.path}: journal mode {journal}, synchronous {synchronous}, so commits would not "
                 "last. Put the file on a local disk.",
                 True,
@@ -185,17 +209,85 @@ class Connection:
 
         Raises:
             StoreUnavailable: not definite only when the disk failed in the commit itself.
-            WorkloadError: INVALID, for a record that SQLite cannot hold in one row.
+            Exception: the contract's refusal of a record that SQLite cannot hold in one row.
         """
+        self._refuse_read_only()
+        return self._fitting(lambda connection: self._transaction(connection, work))
+
+    def view(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        """Do ``work``, which only reads, on one state of the file: all of its statements see the same commits.
+
+        Raises:
+            StoreUnavailable: definite.
+        """
+        return self._patiently(lambda connection: self._look(connection, lambda inner: _on_one_state(inner, work)))
+
+    def begin(self) -> None:
+        """Begin a write transaction that stays open: until `commit`, or `close`, which rolls it back, work is done
+        `inside`, and nothing else on this connection.
+
+        Raises:
+            StoreUnavailable: definite.
+        """
+        self._refuse_read_only()
+        self._patiently(lambda connection: connection.execute("BEGIN IMMEDIATE"))
+
+    def inside(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        """Do ``work`` in the open transaction; an exception undoes it and no more than it.
+
+        Raises:
+            StoreUnavailable: definite; the transaction is lost with all that was done in it.
+            Exception: the contract's refusal of a record that SQLite cannot hold in one row.
+        """
+        return self._fitting(lambda connection: self._step(connection, work))
+
+    def commit(self) -> None:
+        """Make all of it visible, or raise and leave nothing of it.
+
+        Raises:
+            StoreUnavailable: not definite only when the disk failed in the commit itself.
+        """
+        self._patiently(self._finish)
+
+    def refuse_closed(self) -> None:
+        """Raises:
+        StoreUnavailable: definite; the handle was closed, or opened before a fork.
+        """
+        self._once(lambda _: None)
+
+    def _refuse_read_only(self) -> None:
         if self._settings.read_only:
-            raise StoreUnavailable(
+            raise self._contract.unavailable(
                 f"{self._settings.path} was opened for reading only. Open it without read_only to write.",
                 True,
             )
+
+    def _fitting(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
         try:
-            return self._patiently(lambda connection: self._transaction(connection, work))
+            return self._patiently(work)
         except (sqlite3.DataError, OverflowError) as error:
-            raise invalid(f"The record does not fit in a row ({error}). Keep large data elsewhere.") from error
+            raise self._contract.does_not_fit(
+                f"The record does not fit in a row ({error}). Keep large data elsewhere."
+            ) from error
+
+    def _step(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
+        # A failing disk ends a transaction without being asked; what is done then must not be taken for its rest.
+        if not connection.in_transaction:
+            raise self._contract.unavailable(
+                f"{self._settings.path}: the transaction was lost when the file failed. Nothing of it was written. "
+                "Begin another one.",
+                True,
+            )
+        connection.execute("SAVEPOINT step")
+        try:
+            value = work(connection)
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK TO step")
+                connection.execute("RELEASE step")
+            raise
+        connection.execute("RELEASE step")
+        return value
 
     def _look(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
         # A pass that finds nothing due in a file that is no more would look there for ever.
@@ -207,23 +299,34 @@ class Connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             value = work(connection)
+            self._finish(connection)
+        except BaseException:
+            _undo(connection)
+            raise
+        return value
+
+    def _finish(self, connection: sqlite3.Connection) -> None:
+        if not connection.in_transaction:
+            raise self._contract.unavailable(
+                f"{self._settings.path}: the transaction was lost when the file failed. Nothing of it was written.",
+                True,
+            )
+        try:
             # As late as can be: nothing may be committed to a file that nobody will open again.
             for file in (self._main_file, self._log):
                 if file is not None:
                     file.refuse_loss()
             self._commit(connection)
         except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            _undo(connection)
             raise
-        return value
 
     def _commit(self, connection: sqlite3.Connection) -> None:
         try:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             if _primary_code(error) == sqlite3.SQLITE_IOERR:
-                raise _unavailable(self._settings.path, error, definite=False) from error
+                raise self._unavailable(error, definite=False) from error
             raise
 
     def _patiently(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
@@ -236,25 +339,30 @@ class Connection:
                 raise
             except sqlite3.Error as error:
                 if _primary_code(error) not in _BUSY:
-                    raise _unavailable(self._settings.path, error) from error
+                    raise self._unavailable(error) from error
                 now = time.monotonic()
                 give_up_at = give_up_at or now + self._settings.busy_timeout_ms / 1000
                 if now >= give_up_at:
-                    raise _unavailable(self._settings.path, error) from error
+                    raise self._unavailable(error) from error
             _wait(attempt)
             attempt += 1
 
     def _once(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
         # Looked at before the lock: a fork may have copied it while another thread held it.
         if os.getpid() != self._process:
-            raise StoreUnavailable(
+            raise self._contract.unavailable(
                 f"This handle on {self._settings.path} was opened before a fork. Open the store anew in the child.",
                 True,
             )
         with self._lock:
             if self._connection is None:
-                raise StoreUnavailable(f"This handle on {self._settings.path} is closed. Open the store anew.", True)
-            return work(self._connection)
+                raise self._contract.unavailable(
+                    f"This handle on {self._settings.path} is closed. Open the store anew.", True
+                )
+            try:
+                return work(self._connection)
+            except open_files.LostFileError as error:
+                raise self._contract.unavailable(str(error), True) from error
 
     def close(self) -> None:
         """Close once; later calls do nothing. In a child made by fork the connection is only let go of."""

@@ -6,43 +6,26 @@ import os
 import secrets
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from workspec.workload.vocabulary import StoreUnavailable, Workload
 
-from . import rows
-from .arguments import (
-    require_bool,
-    require_instance,
-    require_integers,
-    require_optional_integers,
-    require_texts,
-    require_within,
-)
-from .connection import GREATEST_BUSY_TIMEOUT_MS, GREATEST_PAGE_COUNT, SYNCHRONOUS, Connection, Settings
-from .decision import CommitAndRefuse, Decision, Reply, conflict, not_found
+from . import rows, schema
+from .arguments import require_instance, require_optional_integers
+from .connection import Connection, Contract
+from .decision import CommitAndRefuse, Decision, Reply, conflict, invalid, not_found
+from .opening import checked_settings
 
 Answer = TypeVar("Answer")
 NewId = Callable[[str], str]
+
+_CONTRACT: Final = Contract(schema.WORKLOAD, StoreUnavailable, invalid)
 
 
 def random_id(prefix: str) -> str:
     """An opaque id that nobody can guess: the prefix and 128 random bits."""
     return f"{prefix}_{secrets.token_hex(16)}"
-
-
-def _refuse_impossible_name(location: str) -> None:
-    """Raises:
-    ValueError: no file system can hold a file of this name.
-    """
-    if "\0" in location:
-        raise ValueError(f"path must hold no NUL character, and {location!r} does")
-    try:
-        os.fsencode(location)
-    except UnicodeEncodeError as error:
-        raise ValueError(f"path must be a text that a file name can be, and {location!r} is not: {error}") from error
 
 
 class Handle:
@@ -76,23 +59,15 @@ class Handle:
             TypeError, ValueError: an option that is none; the text names it, the rule and the value.
             StoreUnavailable: definite; no store can be opened there, and the text says why.
         """
-        location = os.fspath(path)
-        if not isinstance(location, str):
-            raise TypeError(f"path must be str, or a path made of one, not {type(location).__name__}")
-        require_texts(synchronous=synchronous)
-        require_integers(busy_timeout_ms=busy_timeout_ms)
-        require_optional_integers(max_page_count=max_page_count)
-        require_bool(read_only=read_only)
-        _refuse_impossible_name(location)
-        if synchronous not in SYNCHRONOUS:
-            raise ValueError(f"synchronous must be 'FULL' or 'NORMAL', not {synchronous!r}")
-        require_within("busy_timeout_ms", busy_timeout_ms, 0, GREATEST_BUSY_TIMEOUT_MS, "which is 24 days")
-        if max_page_count is not None:
-            require_within("max_page_count", max_page_count, 1, GREATEST_PAGE_COUNT, "all that SQLite can number")
-        if location in ("", ":memory:"):
-            raise StoreUnavailable("A durable store needs a file. Name one on a local disk.", True)
-        settings = Settings(Path(location), synchronous, busy_timeout_ms, max_page_count, read_only)
-        return cls(Connection(settings), random_id if new_id is None else new_id)
+        settings = checked_settings(
+            path,
+            synchronous=synchronous,
+            busy_timeout_ms=busy_timeout_ms,
+            max_page_count=max_page_count,
+            read_only=read_only,
+            unavailable=StoreUnavailable,
+        )
+        return cls(Connection(settings, _CONTRACT), random_id if new_id is None else new_id)
 
     def close(self) -> None:
         """Close the handle; every later call raises `StoreUnavailable`. Closing twice is no fault."""

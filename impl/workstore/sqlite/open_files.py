@@ -12,12 +12,14 @@ from typing import Final, TypeAlias
 
 from attrs import frozen
 
-from workspec.workload.vocabulary import StoreUnavailable
-
 Identity: TypeAlias = tuple[int, int]
 
 CAN_VANISH: Final = os.name != "nt"
 """Windows refuses to remove or rename a file that SQLite has open, and a look at it costs more there."""
+
+
+class LostFileError(Exception):
+    """A file is not under its name any more; nothing was written, and the text says what to do."""
 
 
 def identity_of(path: str) -> Identity | None:
@@ -42,7 +44,7 @@ class MainFile:
 
     def refuse_loss(self) -> None:
         """Raises:
-        StoreUnavailable: definite; the name leads to no file, or to another one.
+        LostFileError: the name leads to no file, or to another one.
         """
         # Not by `identity_of`: the reason belongs into the text, and this runs before each read and each commit.
         try:
@@ -53,11 +55,10 @@ class MainFile:
             if (found.st_dev, found.st_ino) == self.identity:
                 return
             event = "was replaced by another file while this handle had it open"
-        raise StoreUnavailable(
+        raise LostFileError(
             f"{self.path} {event}. Nothing was written. What was answered before is in the old file and its -wal: "
             "put both back under their names to go on. To go on without them, close every handle on the old file, "
-            "see that no -wal or -shm of it lies beside a new one, and open the store anew.",
-            True,
+            "see that no -wal or -shm of it lies beside a new one, and open the store anew."
         )
 
 
@@ -77,14 +78,13 @@ class Log:
 
     def refuse_loss(self) -> None:
         """Raises:
-        StoreUnavailable: definite; there is no log under its name any more.
+        LostFileError: there is no log under its name any more.
         """
         if not self.is_there():
-            raise StoreUnavailable(
+            raise LostFileError(
                 f"{self.path}, which is a part of the database, was removed or renamed while this handle had it "
                 "open. Nothing was written. Put it back to go on. Else close every handle on the database, and only "
-                "then open the store anew: the last one to close moves what was committed into the main file.",
-                True,
+                "then open the store anew: the last one to close moves what was committed into the main file."
             )
 
 

@@ -1,4 +1,4 @@
-"""The tables of the store, the list of migrations that leads to them, and whose file it is."""
+"""The tables of the workload store, the list of migrations that leads to them, and whose file it is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Callable
 from typing import Final
 
+from attrs import frozen
 from sqlite_utils import Database
 
 APPLICATION_ID: Final = 0x776B6C64
-"""Marks a file as one of this store, in SQLite's header."""
+"""Marks a file as one of the workload store, in SQLite's header."""
 
 LEAST_SQLITE: Final = (3, 37, 0)
 """Strict tables exist since then."""
@@ -70,39 +71,48 @@ MIGRATIONS: Final[tuple[Callable[[Database], None], ...]] = (_create_workloads,)
 """In order; a file's ``user_version`` says how many it has seen. Only ever append."""
 
 
-def identify(connection: sqlite3.Connection) -> int:
-    """How many migrations the file has seen; 0 for an empty one.
+@frozen
+class Tables:
+    """What a file holds: the mark of its application in SQLite's header, and the migrations that lead to its tables."""
 
-    Raises:
-        ForeignFileError: the file holds something else, or was written by a later version.
-    """
-    application_id, version, objects = connection.execute(
-        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
-        "FROM pragma_application_id, pragma_user_version"
-    ).fetchone()
-    if application_id == 0 and version == 0 and objects == 0:
-        return 0
-    if application_id != APPLICATION_ID:
-        raise ForeignFileError("it is a database of another application. Give the store a file of its own.")
-    if version > len(MIGRATIONS):
-        raise ForeignFileError(
-            f"its schema version is {version}, and this release knows up to {len(MIGRATIONS)}. Install the "
-            "release that wrote it, or a later one."
-        )
-    return int(version)
+    application_id: int
+    migrations: tuple[Callable[[Database], None], ...]
+
+    def identify(self, connection: sqlite3.Connection) -> int:
+        """How many migrations the file has seen; 0 for an empty one.
+
+        Raises:
+            ForeignFileError: the file holds something else, or was written by a later version.
+        """
+        application_id, version, objects = connection.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) "
+            "FROM pragma_application_id, pragma_user_version"
+        ).fetchone()
+        if application_id == 0 and version == 0 and objects == 0:
+            return 0
+        if application_id != self.application_id:
+            raise ForeignFileError("it is a database of another application. Give the store a file of its own.")
+        if version > len(self.migrations):
+            raise ForeignFileError(
+                f"its schema version is {version}, and this release knows up to {len(self.migrations)}. Install the "
+                "release that wrote it, or a later one."
+            )
+        return int(version)
+
+    def migrate(self, connection: sqlite3.Connection) -> None:
+        """Apply the missing migrations; the caller holds the write transaction, so that one opener does it.
+
+        Raises:
+            ForeignFileError: see `identify`.
+        """
+        version = self.identify(connection)
+        if version == len(self.migrations):
+            return
+        database = Database(connection, recursive_triggers=False, execute_plugins=False)
+        for migration in self.migrations[version:]:
+            migration(database)
+        connection.execute(f"PRAGMA application_id = {self.application_id}")
+        connection.execute(f"PRAGMA user_version = {len(self.migrations)}")
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Apply the missing migrations; the caller holds the write transaction, so that one opener does it.
-
-    Raises:
-        ForeignFileError: see `identify`.
-    """
-    version = identify(connection)
-    if version == len(MIGRATIONS):
-        return
-    database = Database(connection, recursive_triggers=False, execute_plugins=False)
-    for migration in MIGRATIONS[version:]:
-        migration(database)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+WORKLOAD: Final = Tables(APPLICATION_ID, MIGRATIONS)

@@ -1,0 +1,246 @@
+"""Callers' own transactions on the SQLite job store (contract, 10.1 and P-06, P-07)."""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from workspec.jobs.vocabulary import Outcome, State, StoreUnavailable
+from workstore.sqlite.jobs import JobStore
+
+from .jobs_driver import NOTHING_DONE, T0, Driver, duplicate, envelope, invalid, lease_rejected, ref, refusal
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "jobs.db"
+
+
+@pytest.fixture
+def jobs(path: Path) -> Iterator[Driver]:
+    with JobStore.open(path, synchronous="NORMAL", busy_timeout_ms=200) as store:
+        yield Driver(store).at(T0)
+
+
+@pytest.fixture
+def other(path: Path, jobs: Driver) -> Iterator[Driver]:
+    assert jobs
+    with JobStore.open(path, synchronous="NORMAL", busy_timeout_ms=10_000) as store:
+        yield Driver(store)
+
+
+def put(jobs: Driver, transaction: Any, job_id: str, **changes: Any) -> None:
+    jobs.store.enqueue_tx(transaction=transaction, envelopes=[envelope(job_id, **changes)])
+
+
+def test_work_is_seen_when_it_is_committed(jobs: Driver, other: Driver) -> None:
+    jobs.put("x")
+    claim = jobs.run()
+    transaction = jobs.store.begin()
+    put(jobs, transaction, "y")
+    jobs.store.checkpoint_tx(transaction=transaction, lease=ref(claim), checkpoint=NOTHING_DONE)
+    jobs.store.complete_tx(transaction=transaction, lease=ref(claim), actual_weight=None)
+    assert jobs.store.claim_effect(transaction=transaction, key="k")
+    for handle in (jobs, other):
+        assert (handle.state("x"), handle.state("y"), handle.counts()) == ("running", None, {"running": 1})
+    transaction.commit()
+    assert other.counts() == {"completed": 1, "available": 1}
+    assert set(other.store.snapshot()) == {"job/x", "job/y", "queue/q", "effect/k"}
+
+
+def test_a_rollback_leaves_no_trace(jobs: Driver) -> None:
+    jobs.store.set_rate_limit(name="c", limit=0, window_ms=1, burst=3)
+    jobs.put("x", rate_class="c", weight=3, unique_key=b"K")
+    claim = jobs.run()
+    jobs.put("held", unique_key=b"H")
+    before = jobs.store.snapshot()
+    transaction = jobs.store.begin()
+    jobs.store.complete_tx(transaction=transaction, lease=ref(claim), actual_weight=1)
+    put(jobs, transaction, "y", unique_key=b"K", unique_window_ms=9)
+    assert jobs.store.claim_effect(transaction=transaction, key="k")
+    assert refusal(put, jobs, transaction, "z", unique_key=b"H", unique_replace=4, priority=3) == duplicate(
+        "held", True
+    )
+    transaction.rollback()
+    assert jobs.store.snapshot() == before
+    jobs.ack(claim, Outcome.SUCCESS, actual=1)
+    assert jobs.tokens() == 2
+
+
+def test_a_refusal_does_not_end_it_and_leaves_nothing(jobs: Driver) -> None:
+    jobs.put("held", unique_key=b"H")
+    jobs.put("x")
+    claim = jobs.run("x", worker="w")
+    transaction = jobs.store.begin()
+    put(jobs, transaction, "a")
+    batch = [envelope("b"), envelope("c", unique_key=b"H")]
+    assert refusal(jobs.store.enqueue_tx, transaction=transaction, envelopes=batch) == duplicate("held")
+    assert refusal(put, jobs, transaction, "") == invalid("empty_id")
+    stale = evolve(ref(claim), fence=9)
+    for call in (
+        partial(jobs.store.complete_tx, actual_weight=None),
+        partial(jobs.store.checkpoint_tx, checkpoint=NOTHING_DONE),
+    ):
+        assert refusal(call, transaction=transaction, lease=stale) == lease_rejected("x")
+    put(jobs, transaction, "d")
+    transaction.commit()
+    assert [job_id for job_id in "abcd" if jobs.state(job_id)] == ["a", "d"]
+
+
+def test_what_fails_half_way_is_undone_alone(jobs: Driver) -> None:
+    def half(connection: sqlite3.Connection, _now: int) -> None:
+        connection.execute("DELETE FROM jobs")
+        raise ArithmeticError
+
+    transaction = jobs.store.begin()
+    put(jobs, transaction, "a")
+    with pytest.raises(ArithmeticError):
+        transaction.do(half)
+    put(jobs, transaction, "b")
+    transaction.commit()
+    assert jobs.counts() == {"available": 2}
+    assert [one.id for one in jobs.store.envelopes()] == ["a", "b"]
+
+
+def test_the_edit_of_a_duplicate_is_committed_with_it(jobs: Driver) -> None:
+    jobs.put("held", unique_key=b"H")
+    transaction = jobs.store.begin()
+    answer = refusal(put, jobs, transaction, "z", unique_key=b"H", unique_replace=4, priority=3)
+    assert answer == duplicate("held", True)
+    assert jobs.job("held").priority == 0
+    transaction.commit()
+    assert jobs.job("held").priority == 3
+
+
+def test_an_effect_is_claimed_once_by_a_commit(jobs: Driver) -> None:
+    def claimed(commit: bool) -> bool:
+        transaction = jobs.store.begin()
+        first = bool(jobs.store.claim_effect(transaction=transaction, key="k"))
+        assert not jobs.store.claim_effect(transaction=transaction, key="k")
+        transaction.commit() if commit else transaction.rollback()
+        return first
+
+    assert [claimed(False), claimed(True), claimed(True)] == [True, True, False]
+    transaction = jobs.store.begin()
+    answer = refusal(jobs.store.claim_effect, transaction=transaction, key="")
+    assert answer == invalid("empty_effect_key")
+    transaction.rollback()
+
+
+def test_foreign_and_ended_transactions(jobs: Driver, other: Driver) -> None:
+    def calls(handle: Driver, transaction: Any) -> list[Any]:
+        jobs.put("x") if not jobs.state() else None
+        lease = evolve(ref(jobs.run())) if jobs.state() == State.AVAILABLE else ref(claim)
+        return [
+            partial(put, handle, transaction, "n"),
+            partial(handle.store.complete_tx, transaction=transaction, lease=lease, actual_weight=None),
+            partial(handle.store.checkpoint_tx, transaction=transaction, lease=lease, checkpoint=NOTHING_DONE),
+            partial(handle.store.claim_effect, transaction=transaction, key="k"),
+        ]
+
+    jobs.put("x")
+    claim = jobs.run()
+    committed, rolled_back = jobs.store.begin(), None
+    committed.commit()
+    rolled_back = jobs.store.begin()
+    rolled_back.rollback()
+    for ended in (committed, rolled_back):
+        for call in [*calls(jobs, ended), ended.commit, ended.rollback]:
+            assert refusal(call) == invalid("foreign_transaction")
+    own = other.store.begin()
+    for call in [*calls(jobs, own), *calls(jobs, object())]:
+        assert refusal(call) == invalid("foreign_transaction")
+    assert other.store.claim_effect(transaction=own, key="k")
+    own.rollback()
+
+
+def test_other_writers_wait_for_it_and_readers_do_not(jobs: Driver, other: Driver) -> None:
+    transaction = other.store.begin()
+    put(other, transaction, "a")
+    with pytest.raises(StoreUnavailable) as caught:
+        jobs.put("b")
+    assert caught.value.definite
+    with pytest.raises(StoreUnavailable):
+        jobs.store.begin()
+    assert jobs.counts() == {}
+    # Malformed input is told even now.
+    assert refusal(jobs.put, "") == invalid("empty_id")
+    with pytest.raises(TypeError):
+        jobs.put(1)  # type: ignore[arg-type]
+    transaction.commit()
+    jobs.put("b")
+    assert jobs.counts() == {"available": 2}
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_a_second_claimer_of_an_effect_waits_for_the_first(jobs: Driver, other: Driver, commit: bool) -> None:
+    first = jobs.store.begin()
+    assert jobs.store.claim_effect(transaction=first, key="k")
+    answers: list[bool] = []
+
+    def claim() -> None:
+        second = other.store.begin()
+        answers.append(other.store.claim_effect(transaction=second, key="k"))
+        second.commit()
+
+    waiting = threading.Thread(target=claim)
+    waiting.start()
+    time.sleep(0.1)
+    assert answers == []
+    first.commit() if commit else first.rollback()
+    waiting.join(timeout=10)
+    assert answers == [not commit]
+
+
+def test_a_handle_that_closes_or_a_transaction_that_is_dropped_rolls_back(path: Path, jobs: Driver) -> None:
+    with JobStore.open(path) as closing:
+        transaction = closing.begin()
+        put(Driver(closing), transaction, "a")
+    assert refusal(transaction.commit) == invalid("foreign_transaction")
+    dropped = jobs.store.begin()
+    put(jobs, dropped, "b")
+    del dropped
+    gc.collect()
+    jobs.put("c")
+    assert jobs.counts() == {"available": 1}
+
+
+def test_a_process_that_ends_rolls_back(path: Path, jobs: Driver) -> None:
+    program = """
+import os, sys
+from workstore.sqlite.jobs import JobStore
+store = JobStore.open(sys.argv[1])
+transaction = store.begin()
+assert store.claim_effect(transaction=transaction, key="k")
+os._exit(3)
+"""
+    assert subprocess.run([sys.executable, "-c", program, str(path)], timeout=60, check=False).returncode == 3
+    transaction = jobs.store.begin()
+    assert jobs.store.claim_effect(transaction=transaction, key="k")
+    transaction.commit()
+
+
+def test_a_stopped_clock_reaches_into_a_transaction(jobs: Driver) -> None:
+    transaction = jobs.store.begin()
+    put(jobs, transaction, "a", scheduled_at_ms=T0 + 1)
+    transaction.commit()
+    assert (jobs.state("a"), jobs.job("a").enqueued_at_ms) == ("scheduled", T0)
+
+
+def test_a_read_only_handle_begins_none(path: Path, jobs: Driver) -> None:
+    jobs.put("x")
+    with JobStore.open(path, read_only=True) as reader:
+        with pytest.raises(StoreUnavailable, match="reading only"):
+            reader.begin()
+        assert Driver(reader).counts() == {"available": 1}

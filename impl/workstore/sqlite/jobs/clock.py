@@ -1,0 +1,56 @@
+"""The store's clock: the time of the system, or an instant at which a test has stopped it.
+
+A stopped clock is a row of the file, read in the transaction that uses it, so that every handle and process on the
+file sees the same instant.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+
+from .numbers import within_instants
+
+_READ = "SELECT value FROM settings WHERE name = 'frozen_at_ms'"
+_WRITE = (
+    "INSERT INTO settings (name, value) VALUES ('frozen_at_ms', ?) ON CONFLICT (name) DO UPDATE SET value = "
+    "excluded.value"
+)
+_DELETE = "DELETE FROM settings WHERE name = 'frozen_at_ms'"
+
+
+class Clock:
+    """The time of the system as one handle sees it never runs back, even where that of the machine does.
+
+    Known limit: another handle may have seen a later instant. Nothing but due times and ages depends on it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._latest_ms = 0
+
+    def _system_ms(self) -> int:
+        with self._lock:
+            self._latest_ms = max(self._latest_ms, time.time_ns() // 1_000_000)
+            return self._latest_ms
+
+    def now(self, connection: sqlite3.Connection) -> int:
+        """The instant of this transaction in milliseconds; asked for once in each (JOB-GEN-03)."""
+        frozen = connection.execute(_READ).fetchone()
+        return self._system_ms() if frozen is None else int(frozen[0])
+
+
+def freeze(connection: sqlite3.Connection, at_ms: int) -> None:
+    """Stop the clock (JOB-CLK-01)."""
+    connection.execute(_WRITE, (at_ms,))
+
+
+def advance(connection: sqlite3.Connection, now: int, delta_ms: int) -> None:
+    """Stop the clock where it stands and step it (JOB-CLK-03)."""
+    freeze(connection, within_instants(now + delta_ms))
+
+
+def unfreeze(connection: sqlite3.Connection) -> None:
+    """Let it run again."""
+    connection.execute(_DELETE)

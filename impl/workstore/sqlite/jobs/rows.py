@@ -1,0 +1,197 @@
+"""The rows of the jobs table and what hangs on them: reading, changing, deleting.
+
+Every move of a job from one state to another also goes through `queues`, in the same transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from workspec.jobs.vocabulary import Envelope, HistoryEntry, LeaseRef, Outcome, State
+
+from .refusals import lease_rejected, not_found
+
+GREATEST_HISTORY: Final = 50
+
+
+class Row(NamedTuple):
+    """A row of ``jobs``; ``precedence`` is the negated priority, so that one index order serves the draw."""
+
+    row_id: int
+    id: str
+    kind: str
+    schema_version: int
+    queue: str
+    partition_key: str
+    sticky_worker: str
+    rate_class: str
+    weight: int
+    fingerprint: str
+    precedence: int
+    attempt: int
+    crash_attempt: int
+    max_attempts: int
+    scheduled_at_ms: int
+    timeout_ms: int
+    deadline_ms: int
+    retention_ms: int
+    periodic_schedule_id: str
+    periodic_tick_ms: int
+    lifecycle_key: bytes | None
+    state: State
+    fence: int
+    lease_id: str | None
+    lease_expires_at_ms: int | None
+    claimed_at_ms: int | None
+    charge: int
+    enqueued_at_ms: int
+    finalized_at_ms: int | None
+
+
+COLUMNS: Final = ", ".join(f"jobs.{name}" for name in Row._fields)
+FIND: Final = f"SELECT {COLUMNS} FROM jobs WHERE id = ?"
+FIND_BY_NUMBER: Final = f"SELECT {COLUMNS} FROM jobs WHERE row_id = ?"
+INSERT: Final = f"INSERT INTO jobs ({', '.join(Row._fields)}) VALUES ({', '.join('?' * len(Row._fields))})"
+INSERT_CONTENT: Final = "INSERT INTO contents (row_id, headers, tags, payload) VALUES (?, ?, ?, ?)"
+
+NO_LEASE: Final[dict[str, None]] = {"lease_id": None, "lease_expires_at_ms": None, "claimed_at_ms": None}
+
+
+def row_of(values: Sequence[Any]) -> Row:
+    """A row out of the values of `COLUMNS`, or of as many of those that come first."""
+    row = Row._make(values[: len(Row._fields)])
+    return row._replace(state=State(row.state))
+
+
+def find(connection: sqlite3.Connection, job_id: str) -> Row | None:
+    values = connection.execute(FIND, (job_id,)).fetchone()
+    return None if values is None else row_of(values)
+
+
+def find_by_number(connection: sqlite3.Connection, row_id: int) -> Row | None:
+    values = connection.execute(FIND_BY_NUMBER, (row_id,)).fetchone()
+    return None if values is None else row_of(values)
+
+
+def existing(connection: sqlite3.Connection, job_id: str) -> Row:
+    """Raises:
+    JobError: NotFound (JOB-OPR-01).
+    """
+    row = find(connection, job_id)
+    if row is None:
+        raise not_found("job", job_id)
+    return row
+
+
+def held(connection: sqlite3.Connection, lease: LeaseRef) -> Row:
+    """The job that this lease holds. Whether the lease has ended is not asked: it counts until it is reclaimed
+    (JOB-ACK-01, JOB-ACK-02).
+
+    Raises:
+        JobError: LeaseRejected.
+    """
+    row = find(connection, lease.job_id)
+    if row is None or not is_held(row, lease):
+        raise lease_rejected(lease.job_id)
+    return row
+
+
+def is_held(row: Row, lease: LeaseRef) -> bool:
+    return row.state == State.RUNNING and row.lease_id == lease.lease_id and row.fence == lease.fence
+
+
+def change(connection: sqlite3.Connection, row_id: int, **columns: object) -> None:
+    """Write these columns of a row."""
+    assignments = ", ".join(f"{name} = ?" for name in columns)
+    connection.execute(f"UPDATE jobs SET {assignments} WHERE row_id = ?", (*columns.values(), row_id))
+
+
+def delete(connection: sqlite3.Connection, row_id: int) -> None:
+    """Remove a row with all that hangs on it, which a trigger sees to (JOB-EVT-02)."""
+    connection.execute("DELETE FROM jobs WHERE row_id = ?", (row_id,))
+
+
+# Contents ----------------------------------------------------------------------------------------------------------
+
+
+def headers_text(envelope: Envelope) -> str | None:
+    return json.dumps(dict(envelope.headers), ensure_ascii=False) if envelope.headers else None
+
+
+def headers_of(text: str | None) -> dict[str, str]:
+    return {} if text is None else json.loads(text)
+
+
+def tags_text(tags: Sequence[str]) -> str | None:
+    """Sorted, each once (section 3.4)."""
+    return json.dumps(sorted(set(tags))) if tags else None
+
+
+def tags_of(text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(json.loads(text))
+
+
+def envelope_of(row: Row, headers: str | None, tags: str | None, payload: bytes) -> Envelope:
+    """A stored job as a claim gives it back; what belonged to the request alone is blank (section 3.1)."""
+    return Envelope(
+        id=row.id,
+        kind=row.kind,
+        schema_version=row.schema_version,
+        payload=payload,
+        queue=row.queue,
+        partition_key=row.partition_key,
+        rate_class=row.rate_class,
+        weight=row.weight,
+        fingerprint=row.fingerprint,
+        priority=-row.precedence,
+        attempt=row.attempt,
+        crash_attempt=row.crash_attempt,
+        max_attempts=row.max_attempts,
+        scheduled_at_ms=row.scheduled_at_ms,
+        timeout_ms=row.timeout_ms,
+        deadline_ms=row.deadline_ms,
+        unique_key=None,
+        unique_states=0,
+        unique_window_ms=0,
+        unique_replace=0,
+        unique_debounce_ms=0,
+        unique_exclude_kind=False,
+        retention_ms=row.retention_ms,
+        periodic_schedule_id=row.periodic_schedule_id,
+        periodic_tick_ms=row.periodic_tick_ms,
+        headers=headers_of(headers),
+        tags=tags_of(tags),
+        pending=False,
+        sticky_worker=row.sticky_worker,
+    )
+
+
+# History -----------------------------------------------------------------------------------------------------------
+
+_APPEND: Final = (
+    "INSERT INTO history (row_id, number, at_ms, outcome, attempt, error, logs) "
+    "VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM history WHERE row_id = ?1), ?2, ?3, ?4, ?5, ?6)"
+)
+_FORGET: Final = (
+    "DELETE FROM history WHERE row_id = ?1 AND number <= (SELECT max(number) FROM history WHERE row_id = ?1) - ?2"
+)
+_HISTORY: Final = "SELECT at_ms, outcome, attempt, error, logs FROM history WHERE row_id = ? ORDER BY number"
+
+
+def remember(connection: sqlite3.Connection, row_id: int, entry: HistoryEntry) -> None:
+    """Append an entry and keep the 50 newest (JOB-ACK-17)."""
+    logs = json.dumps(entry.logs, ensure_ascii=False) if entry.logs else None
+    values = (row_id, entry.at_ms, entry.outcome, entry.attempt, entry.error, logs)
+    connection.execute(_APPEND, values)
+    connection.execute(_FORGET, (row_id, GREATEST_HISTORY))
+
+
+def history(connection: sqlite3.Connection, row_id: int) -> tuple[HistoryEntry, ...]:
+    """Oldest first."""
+    return tuple(
+        HistoryEntry(at_ms, Outcome(outcome), attempt, error, () if logs is None else tuple(json.loads(logs)))
+        for at_ms, outcome, attempt, error, logs in connection.execute(_HISTORY, (row_id,))
+    )

@@ -1,0 +1,80 @@
+"""A caller's own transaction, and effects that happen once (contract, 10.1)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from ..connection import Connection
+from .clock import Clock
+from .refusals import invalid
+
+_CLAIM_EFFECT: Final = "INSERT INTO effects (key, claimed_at_ms) VALUES (?, ?) ON CONFLICT (key) DO NOTHING"
+
+Value = TypeVar("Value")
+
+
+class JobTransaction:
+    """Open from `begin` to `commit` or `rollback`, on a connection of its own.
+
+    It holds the file's one write lock: every other writer, the handle that began it included, waits up to its busy
+    timeout. So a commit can always hold. One that is dropped, or open when the process ends, is rolled back.
+    """
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        """For `TransactionCalls.begin`; the connection is the transaction's from now on."""
+        self._connection: Connection | None = connection
+        self._clock = clock
+        try:
+            connection.begin()
+        except BaseException:
+            self.abandon()
+            raise
+
+    def refuse_ended(self) -> None:
+        """Raises:
+        JobError: Invalid (``foreign_transaction``), after commit or rollback.
+        """
+        if self._connection is None:
+            raise invalid("foreign_transaction")
+
+    def do(self, work: Callable[[sqlite3.Connection, int], Value]) -> Value:
+        """One operation, at one instant; where it raises, it alone is undone (JOB-TXN-02)."""
+        if self._connection is None:
+            raise invalid("foreign_transaction")
+        return self._connection.inside(lambda connection: work(connection, self._clock.now(connection)))
+
+    def commit(self) -> None:
+        """Make all of it visible (JOB-TXN-01).
+
+        Raises:
+            JobError: Invalid (``foreign_transaction``), when it has ended.
+            StoreUnavailable: not definite only when the disk failed in the commit itself.
+        """
+        if self._connection is None:
+            raise invalid("foreign_transaction")
+        try:
+            self._connection.commit()
+        finally:
+            self.abandon()
+
+    def rollback(self) -> None:
+        """Leave no trace of it (JOB-TXN-01).
+
+        Raises:
+            JobError: Invalid (``foreign_transaction``), when it has ended.
+        """
+        self.refuse_ended()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """End it if it has not ended; to close its connection rolls it back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def claim_effect(connection: sqlite3.Connection, now: int, key: str) -> bool:
+    """Whether this is the first claim of the key (JOB-TXN-04)."""
+    return connection.execute(_CLAIM_EFFECT, (key, now)).rowcount == 1
