@@ -66,7 +66,11 @@ class Closed(Adapter):
     def open(self):
         return None
 
-STRANGE, CLOSED = made(Strange), Closed()
+class Leaving(Store):
+    def get(self, **arguments):
+        raise SystemExit(0)
+
+STRANGE, CLOSED, LEAVING = made(Strange), Closed(), made(Leaving)
 BROKEN, SILENT, REFUSING, EMPTY = made(Broken), made(Silent), Refusing(), Empty()
 WRONG_PROFILE = Adapter(profiles=frozenset({"CORE", "FAST"}))
 WRONG_CHOICE = Adapter(choices={"G-11.lease-rounding": "sideways"})
@@ -249,6 +253,15 @@ def test_a_directory_that_cannot_be_written_is_found_before_the_run(
 ) -> None:
     monkeypatch.setattr("workcert.cli.certify.run_suites", lambda *_: pytest.fail("it ran"))
     assert run(capsys, "certify", MEMORY, "--out", "bad.py/inside")[0] == 2
+
+
+def test_an_adapter_that_ends_the_process_does_not_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "certify", "bad.py:LEAVING", "--suite", "scenarios")
+    assert code != 0
+    assert "SystemExit" in out
+    code, out, err = run(capsys, "replay", "workload/clm-11-priority-orders-nothing", "bad.py:LEAVING")
+    assert code != 0
+    assert "SystemExit" in out + err
 
 
 # replay ----------------------------------------------------------------------------------------------------------

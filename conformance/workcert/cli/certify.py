@@ -178,6 +178,9 @@ def _certified(backend: LoadedBackend, options: Options, collectors: dict[str, C
         except KeyboardInterrupt:
             # What has been found so far is said all the same.
             error = INTERRUPTED
+        except SystemExit as fault:
+            # Wherever an adapter ends the process: its code must not pass for a verdict.
+            error = f"{backend.name} raised SystemExit({fault.code}) outside of a judged call. Mend the adapter"
         except BackendError as fault:
             error = str(fault)
         except Exception as fault:

@@ -38,6 +38,10 @@ def readable(backend: str = "") -> Iterator[None]:
         raise ReadableError(str(error)) from error
     except ReadableError:
         raise
+    except SystemExit as error:
+        if not backend:
+            raise
+        raise ReadableError(f"{backend} raised SystemExit({error.code}) outside of a judged call") from error
     except Exception as error:
         place = raised_by_adapter(error) if backend else None
         if place is None:

@@ -30,7 +30,7 @@ def read_row(store: StoreUnderTest, key: str) -> Row | None:
         found = backend.binding.read(store.reader(), key)
     except (CallHung, BackendError):
         raise
-    except Exception as error:  # whatever an adapter raises is a finding, not a fault of the kit
+    except (Exception, SystemExit) as error:  # whatever an adapter raises is a finding, not a fault of the kit
         raise Unreadable(f"reading {key} back raised {type(error).__name__}: {error}") from error
     if found is None:
         return None

@@ -188,7 +188,7 @@ class StoreUnderTest:
             yield
         except (CallHung, BackendError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.accuse(name, f"handle.{name} raised {type(error).__name__}: {error}")
 
     def accuse(self, ability: str, what: str, otherwise: str = "") -> NoReturn:
@@ -226,9 +226,9 @@ class StoreUnderTest:
         if trouble is not None:
             self.accuse("restart", f"handle.close raised {type(trouble).__name__}: {trouble}")
 
-    def _close_handles(self) -> Exception | None:
+    def _close_handles(self) -> BaseException | None:
         """Every handle is closed, whatever one of them raises; the first thing that was raised."""
-        trouble: Exception | None = None
+        trouble: BaseException | None = None
         for handle in self._handles.values():
             close = getattr(handle, "close", None)
             if close is None:
@@ -237,7 +237,7 @@ class StoreUnderTest:
                 close()
             except CallHung:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 trouble = trouble or error
         self._handles.clear()
         return trouble
