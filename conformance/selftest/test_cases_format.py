@@ -197,6 +197,7 @@ BAD_FILES: list[tuple[str, str, int, str]] = [
         2,
         "'unchanged' on a frozen call",
     ),
+    ("repeat without end", text_of({"id": "p", "repeat": 10**9, "steps": [claim()]}), 2, "10000 is the most"),
     ("repeat nothing", text_of({"id": "p", "repeat": 0, "steps": [claim()]}), 2, "a repeat of nothing"),
     (
         "repeat in repeat",

@@ -43,6 +43,7 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "frozen": frozenset({"id", "frozen", "during", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
 }
+MOST_REPEATS: Final = 10_000
 _CUT_SHORT: Final = "the file was cut short; get it whole, or close it with an end line"
 
 
@@ -293,6 +294,8 @@ class _Steps(Reader):
         bodies = [self.object(each, "a step of repeat") for each in self.need(raw, "steps", list, "a step")]
         if times < 1 or not bodies:
             raise self.fault("a repeat of nothing", "write a count from 1 and at least one step")
+        if times > MOST_REPEATS:
+            raise self.fault(f"a repeat of {times} times", f"{MOST_REPEATS} is the most, for every iteration has ids")
         before = set(self.answered)
         steps = tuple(self.step(each, inside="repeat") for each in bodies)
         inside = {step.id for step in every_step(steps)}
