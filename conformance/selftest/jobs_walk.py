@@ -11,14 +11,19 @@ from attrs import evolve
 from workcert.judge.differences import differences
 from workspec.core.interpreter import Accepted, Committed, apply
 from workspec.core.record import State
-from workspec.core.sample import walk
-from workspec.core.scope import Call
+from workspec.core.sample import Sample, walk
 from workspec.jobs.contract import CONTRACT
 from workspec.jobs.facts import JobFacts, present
 from workspec.jobs.samples import propose
 from workspec.jobs.vocabulary import JobError, QueueStats
 
 SHOWN_CALLS = 8
+_CHANNELS = {
+    "checkpoint": "get_checkpoint",
+    "result": "get_job_result",
+    "output": "get_job_output",
+    "progress": "get_job_progress",
+}
 _NOT_ASSERTED = {
     "arrived_last_minute": None,
     "completed_last_minute": None,
@@ -47,25 +52,26 @@ def _walk(store: Any, pick: Callable[..., Any], steps: int) -> str:
         call, now_ms = sample.call, sample.now
         given = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
         made.append(f"  at {now_ms}: {call.name}({given})")
-        trouble = _compare(store, call, now_ms, apply(CONTRACT, sample.state, call, now_ms))
+        trouble = _compare(store, sample, apply(CONTRACT, sample.state, call, now_ms))
         if trouble:
             return "\n".join([trouble, *made[-SHOWN_CALLS:]])
     return ""
 
 
-def _compare(store: Any, call: Call, now_ms: int, done: Committed) -> str:
-    store.freeze_clock(at_ms=now_ms)
+def _compare(store: Any, sample: Sample, done: Committed) -> str:
+    call, before = sample.call, sample.state
+    store.freeze_clock(at_ms=sample.now)
     expected = done.outcome
     try:
         answer = getattr(store, call.name)(**call.arguments)
     except JobError as error:
         seen = (str(error.code), dict(error.details or {}))
         due = None if isinstance(expected, Accepted) else (str(expected.code), dict(expected.details or {}))
-        return _rows(store, done.state) if seen == due else f"refused with {seen}, expected {expected}"
+        return _rows(store, before, done.state) if seen == due else f"refused with {seen}, expected {expected}"
     if not isinstance(expected, Accepted):
         return f"answered {answer!r}, expected {expected}"
     apart = differences(_asserted(expected.value), _asserted(answer))
-    return f"answer of {call.name}: {apart[0]}" if apart else _rows(store, done.state)
+    return f"answer of {call.name}: {apart[0]}" if apart else _rows(store, before, done.state)
 
 
 def _asserted(value: Any) -> Any:
@@ -83,14 +89,19 @@ def _may_be_absent(value: Any) -> bool:
     )
 
 
-def _rows(store: Any, state: State) -> str:
-    rows = [record for record in state.values() if isinstance(record.facts, JobFacts)]
-    for record in rows:
-        seen = store.get_job(job_id=record.facts.id, include_payload=True)
+def _rows(store: Any, before: State, after: State) -> str:
+    """Every row as operators read it; of those that the call changed, what runs have written too."""
+    rows = {key: record for key, record in after.items() if isinstance(record.facts, JobFacts)}
+    for key, record in rows.items():
+        job_id = record.facts.id
+        seen = store.get_job(job_id=job_id, include_payload=True)
         if seen is None:
-            return f"the row {record.facts.id} is gone"
+            return f"the row {job_id} is gone"
         apart = differences(present(record), seen)
+        if record is not before.get(key):
+            for member, read in _CHANNELS.items():
+                apart += differences(getattr(record.facts, member), getattr(store, read)(job_id=job_id))
         if apart:
-            return f"row {record.facts.id}: {apart[0]}"
+            return f"row {job_id}: {apart[0]}"
     kept = sum(store.counts(queue=None).by_state.values())
     return "" if kept == len(rows) else f"{kept} rows are kept, expected {len(rows)}"

@@ -29,7 +29,11 @@ from workspec.workload.vocabulary import (
     WorkloadError,
 )
 from workstore.memory import WorkloadStore as MemoryStore
+from workstore.memory.jobs import JobStore as MemoryJobs
 from workstore.sqlite import WorkloadStore as SqliteStore
+from workstore.sqlite.jobs import JobStore as SqliteJobs
+
+from .jobs_driver import T0, Driver, OpenJobs
 
 AGENT = Subject(kind="agent", id="a1")
 GRANT = Grant(subject=AGENT, tenant_id="t", application_id="app", signature="signed")
@@ -253,6 +257,21 @@ def store(open_handle: Callable[..., Any]) -> Any:
 def other(store: Any, open_handle: Callable[..., Any]) -> Any:  # noqa: ARG001 - opened after the first
     """A second handle on the same store."""
     return open_handle()
+
+
+@pytest.fixture
+def open_jobs(kind: str, path: Path) -> Iterator[OpenJobs]:
+    """Opens a job store with these settings, its clock at T0; of SQLite, each time a handle on the one file."""
+    with ExitStack() as opened:
+
+        def open_one(**settings: Any) -> Driver:
+            if kind == "memory":
+                return Driver(MemoryJobs(**settings)).at(T0)
+            store = SqliteJobs.open(path.with_name("jobs.db"), synchronous="NORMAL", **settings)
+            opened.callback(store.close)
+            return Driver(store).at(T0)
+
+        yield open_one
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -107,6 +107,10 @@ def wrong_state(state: str) -> tuple[str, dict[str, Any]]:
 
 def duplicate(existing_id: str, replaced: bool = False) -> tuple[str, dict[str, Any]]:
     return "Duplicate", {"existing_id": existing_id, "replaced": replaced}
+
+
+def backpressure(limit: int, current: int, incoming: int) -> tuple[str, dict[str, Any]]:
+    return "Backpressure", {"queue": "q", "limit": limit, "current": current, "incoming": incoming}
 
 
 def lease_rejected(job_id: str) -> tuple[str, dict[str, Any]]:
@@ -242,6 +246,14 @@ class Driver:
         answer = refusal(call, *arguments, **named)
         assert self.store.snapshot() == before
         return answer
+
+
+def rate(jobs: Driver, burst: int, limit: int = 0, window_ms: int = 60_000) -> None:
+    jobs.store.set_rate_limit(name="c", limit=limit, window_ms=window_ms, burst=burst)
+
+
+OpenJobs: TypeAlias = Callable[..., Driver]
+"""The fixture `open_jobs`: settings to a driven store."""
 
 
 def race(*calls: Callable[[], object]) -> list[Any]:

@@ -385,3 +385,13 @@ def test_a_crowd_keeps_the_invariants(jobs: Driver) -> None:
     assert sum(jobs.counts().values()) == 40
     assert jobs.stats().unfinished_jobs == unfinished
     assert len([key for key in jobs.store.snapshot() if key.startswith("hold/")]) == unfinished
+
+
+def test_a_queue_without_rows_and_settings_is_not_listed(jobs: Driver) -> None:
+    """JOB-BPR-12 leaves it open; the test double lists what there is."""
+    jobs.put()
+    jobs.store.pause_queue(queue="paused")
+    jobs.store.set_enqueue_limit(queue="limited", limit=3)
+    jobs.store.unpause_queue(queue="paused")
+    jobs.store.set_enqueue_limit(queue="limited", limit=None)
+    assert [entry.queue for entry in jobs.store.queue_stats()] == ["q"]

@@ -127,7 +127,9 @@ def _ack(rows: Sequence[JobFacts], pick: Pick) -> dict[str, Any]:
 
 
 def _checkpoint(pick: Pick) -> Checkpoint:
-    return Checkpoint("one", ("one",), pick((None, "two")), None, pick((None, b"7")), 1, "h", (("two", 1),))
+    # What a writer sends is stored as it is, a step that it names twice too.
+    crashes = pick(((("two", 1),), (("one", 4), ("two", 1), ("one", 5))))
+    return Checkpoint("one", ("one",), pick((None, "two")), None, pick((None, b"7")), 1, "h", crashes)
 
 
 def propose(state: Store, now_ms: int, pick: Pick) -> Call:
@@ -238,5 +240,13 @@ _ARGUMENTS: Final[dict[str, Callable[[Sequence[JobFacts], int, Pick], dict[str, 
     "get_job_progress": _of_job,
     "get_checkpoint": _of_job,
 }
-_OFTEN: Final = {"enqueue": 12, "admit": 12, "ack": 14, "promote_due": 5, "reclaim_expired": 4, "renew": 2}
+_OFTEN: Final = {
+    "enqueue": 12,
+    "admit": 12,
+    "ack": 14,
+    "promote_due": 5,
+    "reclaim_expired": 4,
+    "renew": 2,
+    "checkpoint": 4,
+}
 _WEIGHTED: Final = tuple(name for name in _ARGUMENTS for _ in range(_OFTEN.get(name, 1)))

@@ -67,13 +67,17 @@ def _reclaim(view: View, row: Row, crash_limit: int, backoff: Backoff, now_ms: i
 
 
 def _with_crash(checkpoint: Checkpoint) -> Checkpoint:
-    """One crash more of the step in progress (JOB-RCL-04)."""
+    """One crash more of the step in progress (JOB-RCL-04). What the worker stored beside it stays as it was."""
     step = checkpoint.in_progress_step
     if step is None:
         return checkpoint
-    crashes = dict(checkpoint.crashes_by_step)
-    crashes[step] = crashes.get(step, 0) + 1
-    return evolve(checkpoint, crashes_by_step=tuple(crashes.items()))
+    crashes = list(checkpoint.crashes_by_step)
+    place = next((index for index, (name, _) in enumerate(crashes) if name == step), None)
+    if place is None:
+        crashes.append((step, 1))
+    else:
+        crashes[place] = (step, crashes[place][1] + 1)
+    return evolve(checkpoint, crashes_by_step=tuple(crashes))
 
 
 def _register(view: View, row: Row, now_ms: int) -> None:

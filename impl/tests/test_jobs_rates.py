@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from workspec.jobs.vocabulary import Blocker, LeaseRef, Outcome
-from workstore.memory.jobs import JobStore
 
-from .jobs_driver import T0, Driver, envelope, invalid, lease_rejected, ref
+from .jobs_driver import T0, Driver, OpenJobs, envelope, invalid, lease_rejected, ref
 
 
 @pytest.fixture
-def jobs() -> Driver:
-    return Driver(JobStore(crash_limit=1)).at(T0)
+def jobs(open_jobs: OpenJobs) -> Driver:
+    return open_jobs(crash_limit=1)
 
 
 def bucket(jobs: Driver, burst: int, *, limit: int = 0, window_ms: int = 60_000, name: str = "c") -> None:

@@ -8,14 +8,13 @@ import pytest
 from attrs import evolve
 
 from workspec.jobs.vocabulary import Outcome, State
-from workstore.memory.jobs import JobStore
 
-from .jobs_driver import T0, Driver, duplicate, envelope, invalid, refusal
+from .jobs_driver import T0, Driver, OpenJobs, duplicate, envelope, invalid, refusal
 
 
 @pytest.fixture
-def jobs() -> Driver:
-    return Driver(JobStore(crash_limit=1)).at(T0)
+def jobs(open_jobs: OpenJobs) -> Driver:
+    return open_jobs(crash_limit=1)
 
 
 def id_conflict(job_id: str) -> tuple[str, dict[str, Any]]:

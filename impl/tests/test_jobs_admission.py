@@ -7,14 +7,13 @@ import time
 import pytest
 
 from workspec.jobs.vocabulary import Outcome, State
-from workstore.memory.jobs import JobStore
 
-from .jobs_driver import T0, Driver, envelope, invalid, ref
+from .jobs_driver import T0, Driver, OpenJobs, envelope, invalid, ref
 
 
 @pytest.fixture
-def jobs() -> Driver:
-    return Driver(JobStore(crash_limit=1)).at(T0)
+def jobs(open_jobs: OpenJobs) -> Driver:
+    return open_jobs(crash_limit=1)
 
 
 def spread(jobs: Driver, partitions: str, count: int, queue: str = "q") -> None:

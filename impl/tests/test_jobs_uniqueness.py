@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from workspec.jobs.vocabulary import Outcome, Replace, State
-from workstore.memory.jobs import JobStore
 
-from .jobs_driver import DAY_MS, T0, Driver, duplicate, envelope, refusal
+from .jobs_driver import DAY_MS, T0, Driver, OpenJobs, duplicate, envelope, refusal
 
 ALL_BITS = 15
 
 
 @pytest.fixture
-def jobs() -> Driver:
-    return Driver(JobStore(crash_limit=1)).at(T0)
+def jobs(open_jobs: OpenJobs) -> Driver:
+    return open_jobs(crash_limit=1)
 
 
 def taken(jobs: Driver, by: str, key: bytes = b"K") -> bool:
@@ -45,8 +44,8 @@ def test_the_holder_keeps_its_key_as_long_as_it_is_unfinished(jobs: Driver) -> N
     assert (jobs.state(), taken(jobs, "x")) == (State.AVAILABLE, True)
 
 
-def test_a_crash_below_the_limit_keeps_the_key() -> None:
-    jobs = Driver(JobStore(crash_limit=2)).at(T0)
+def test_a_crash_below_the_limit_keeps_the_key(open_jobs: OpenJobs) -> None:
+    jobs = open_jobs(crash_limit=2)
     jobs.put(unique_key=b"K")
     jobs.lose("x")
     assert (jobs.state(), taken(jobs, "x")) == (State.RETRYABLE, True)

@@ -18,16 +18,15 @@ from workspec.jobs.vocabulary import (
     ProgressUpdate,
     State,
 )
-from workstore.memory.jobs import JobStore
 
-from .jobs_driver import NOTHING_DONE, T0, Driver, envelope, invalid, lease_rejected, ref
+from .jobs_driver import NOTHING_DONE, T0, Driver, OpenJobs, envelope, invalid, lease_rejected, ref
 
 ACKED = [outcome for outcome in Outcome if outcome != Outcome.LEASE_LOST]
 
 
 @pytest.fixture
-def jobs() -> Driver:
-    return Driver(JobStore()).at(T0)
+def jobs(open_jobs: OpenJobs) -> Driver:
+    return open_jobs()
 
 
 # --- identity
@@ -214,8 +213,8 @@ def test_the_back_off_doubles_up_to_its_cap(jobs: Driver) -> None:
     ]
 
 
-def test_the_back_off_stops_doubling(jobs: Driver) -> None:
-    jobs = Driver(JobStore(retry_base_ms=1, retry_cap_ms=2**62)).at(T0)
+def test_the_back_off_stops_doubling(open_jobs: OpenJobs) -> None:
+    jobs = open_jobs(retry_base_ms=1, retry_cap_ms=2**62)
     jobs.put(max_attempts=40)
     for attempt in range(1, 24):
         claim = jobs.run()

@@ -8,20 +8,31 @@ import pytest
 from attrs import evolve
 
 from workspec.jobs.vocabulary import HistoryEntry, Outcome, Reclaimed, State
-from workstore.memory.jobs import JobStore
 
-from .jobs_driver import DAY_MS, NOTHING_DONE, T0, Driver, duplicate, envelope, invalid, lease_rejected, ref, refusal
+from .jobs_driver import (
+    DAY_MS,
+    NOTHING_DONE,
+    T0,
+    Driver,
+    OpenJobs,
+    duplicate,
+    envelope,
+    invalid,
+    lease_rejected,
+    ref,
+    refusal,
+)
 
 
 @pytest.fixture
-def jobs() -> Driver:
-    return Driver(JobStore()).at(T0)
+def jobs(open_jobs: OpenJobs) -> Driver:
+    return open_jobs()
 
 
 @pytest.fixture
-def fragile() -> Driver:
+def fragile(open_jobs: OpenJobs) -> Driver:
     """A store that quarantines at the first crash."""
-    return Driver(JobStore(crash_limit=1)).at(T0)
+    return open_jobs(crash_limit=1)
 
 
 # --- reclaim
