@@ -6,7 +6,6 @@ overrides `kind`. Helpers are fixtures that give functions, since test modules c
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -34,6 +33,7 @@ from workstore.sqlite import WorkloadStore as SqliteStore
 from workstore.sqlite.jobs import JobStore as SqliteJobs
 
 from .jobs_driver import T0, Driver, OpenJobs
+from .jobs_driver import race as at_once
 
 AGENT = Subject(kind="agent", id="a1")
 GRANT = Grant(subject=AGENT, tenant_id="t", application_id="app", signature="signed")
@@ -312,22 +312,10 @@ def race() -> Callable[..., list[Any]]:
     """Makes calls at once, each in a thread; their answers, or the codes of their refusals, in order."""
 
     def together(*calls: Callable[[], object]) -> list[Any]:
-        barrier = threading.Barrier(len(calls))
-        answers: list[Any] = [None] * len(calls)
-
-        def run(index: int, call: Callable[[], object]) -> None:
-            barrier.wait(timeout=10)
-            try:
-                answers[index] = call()
-            except WorkloadError as error:
-                answers[index] = error.code
-
-        threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(calls)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(timeout=20)
-            assert not thread.is_alive()
-        return answers
+        answers = at_once(*calls)
+        for answer in answers:
+            if isinstance(answer, Exception) and not isinstance(answer, WorkloadError):
+                raise answer
+        return [answer.code if isinstance(answer, WorkloadError) else answer for answer in answers]
 
     return together

@@ -22,41 +22,12 @@ from workspec.jobs.vocabulary import (
     Outcome,
     State,
 )
+from workstore.testing import envelope as request
 
 T0 = 1_000_000
 DAY_MS = 86_400_000
 
-ENVELOPE = Envelope(
-    id="x",
-    kind="w",
-    schema_version=0,
-    payload=b"",
-    queue="q",
-    partition_key="",
-    rate_class="",
-    weight=0,
-    fingerprint="",
-    priority=0,
-    attempt=0,
-    crash_attempt=0,
-    max_attempts=0,
-    scheduled_at_ms=0,
-    timeout_ms=0,
-    deadline_ms=0,
-    unique_key=None,
-    unique_states=0,
-    unique_window_ms=0,
-    unique_replace=0,
-    unique_debounce_ms=0,
-    unique_exclude_kind=False,
-    retention_ms=DAY_MS,
-    periodic_schedule_id="",
-    periodic_tick_ms=0,
-    headers={},
-    tags=(),
-    pending=False,
-    sticky_worker="",
-)
+ENVELOPE = request("x", "w", queue="q", retention_ms=DAY_MS)
 EVERYTHING = JobFilter(
     queue=None,
     state=None,

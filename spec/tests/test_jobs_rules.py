@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from workspec.jobs import values
+from workspec.jobs import samples, values
 from workspec.jobs.rules import (
     DEFAULT_RETRY_BASE_MS,
     DEFAULT_RETRY_CAP_MS,
@@ -49,37 +49,7 @@ from workspec.jobs.values import (
 from workspec.jobs.vocabulary import Claim, Envelope, JobResult, ProgressUpdate
 
 T0 = 1_000_000
-PLAIN = Envelope(
-    id="x",
-    kind="w",
-    schema_version=0,
-    payload=b"",
-    queue="q",
-    partition_key="",
-    rate_class="",
-    weight=0,
-    fingerprint="F",
-    priority=0,
-    attempt=0,
-    crash_attempt=0,
-    max_attempts=0,
-    scheduled_at_ms=0,
-    timeout_ms=0,
-    deadline_ms=0,
-    unique_key=None,
-    unique_states=0,
-    unique_window_ms=0,
-    unique_replace=0,
-    unique_debounce_ms=0,
-    unique_exclude_kind=False,
-    retention_ms=0,
-    periodic_schedule_id="",
-    periodic_tick_ms=0,
-    headers={},
-    tags=(),
-    pending=False,
-    sticky_worker="",
-)
+PLAIN = evolve(samples.PLAIN, id="x", fingerprint="F")
 
 
 # Kinds and fingerprints ------------------------------------------------------------------------------------------

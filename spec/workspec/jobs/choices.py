@@ -7,6 +7,7 @@ from typing import Any, Final
 from workspec.core.choice import UNSEEN, Choice, ChoiceKind, Seen
 from workspec.core.rule import ids
 from workspec.core.scope import Scope
+from workspec.jobs import rules
 
 DECLARED, FREE = ChoiceKind.DECLARED, ChoiceKind.FREE
 
@@ -22,7 +23,7 @@ CRASH_LIMIT: Final = Choice(
     DECLARED,
     "How many lost leases quarantine a job.",
     ids("JOB-RCL-03"),
-    3,
+    rules.DEFAULT_CRASH_LIMIT,
     legal=_positive,
     legal_text="an integer from 1 up",
 )
@@ -31,7 +32,7 @@ RETRY_BASE_MS: Final = Choice(
     DECLARED,
     "The back-off of the first retry.",
     ids("JOB-ACK-08"),
-    1000,
+    rules.DEFAULT_RETRY_BASE_MS,
     legal=_positive,
     legal_text="an integer from 1 up, in milliseconds",
 )
@@ -40,7 +41,7 @@ RETRY_CAP_MS: Final = Choice(
     DECLARED,
     "The longest back-off.",
     ids("JOB-ACK-08"),
-    3_600_000,
+    rules.DEFAULT_RETRY_CAP_MS,
     legal=_positive,
     legal_text="an integer from 1 up, in milliseconds",
 )

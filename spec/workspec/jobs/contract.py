@@ -83,8 +83,8 @@ CONTRACT: Final = Contract(
         "version": ids("JOB-GEN-05"),
         "refusal": ids("JOB-GEN-05 JOB-INV-11"),
         "others": ids("JOB-GEN-05"),
-        "restart": ids("JOB-GEN-01"),
-        "stale view": ids("JOB-GEN-01"),
+        "restart": ids("JOB-DUR-01 JOB-DUR-02 JOB-DUR-03"),
+        "stale view": ids("JOB-MWR-01"),
         "read": ids("JOB-INS-01"),
     },
     shown_as={

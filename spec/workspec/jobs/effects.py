@@ -9,6 +9,7 @@ from workspec.core.rule import Effect, effect, ids
 from workspec.core.scope import Scope
 from workspec.jobs import rules, terms
 from workspec.jobs.choices import JITTER_MS, RETRY_BASE_MS, RETRY_CAP_MS
+from workspec.jobs.draw import visited_queues
 from workspec.jobs.facts import (
     NEW_STORE,
     STORE_KEY,
@@ -170,10 +171,9 @@ def _bucket_key(scope: Scope) -> str:
 
 def refilled(scope: Scope, bucket: BucketFacts) -> dict[str, Any]:
     """A positive gain is credited and the fraction dropped; else all stays as it is (JOB-RATE-05)."""
-    gained = 0 if bucket.paused else rules.gain(scope.now, bucket.limit, bucket.window_ms, bucket.refilled_at_ms)
-    if gained <= 0:
+    if terms.gained(scope, bucket) <= 0:
         return {}
-    return {"tokens": min(bucket.burst, bucket.tokens + gained), "refilled_at_ms": scope.now}
+    return {"tokens": terms.tokens_of(scope, bucket), "refilled_at_ms": scope.now}
 
 
 @effect_on(_bucket_key, "JOB-RATE-05 JOB-RATE-06", writes="tokens refilled_at_ms", text="what was gained is credited")
@@ -204,8 +204,6 @@ def note_charge(scope: Scope) -> Changes:
 
 @effect_on(lambda _scope: STORE_KEY, "JOB-FAIR-03 JOB-PAU-01", writes="*", text="each queue that was visited rotates")
 def rotate(scope: Scope) -> Changes:
-    from workspec.jobs.draw import visited_queues
-
     before = store_of(scope)
     turned = {queue: before.cursors.get(queue, 0) + 1 for queue in visited_queues(scope)}
     return {"*": StoreFacts({**before.cursors, **turned}, before.rows)} if turned else {}
@@ -276,9 +274,7 @@ def note_end(scope: Scope) -> Changes:
 def settle_bucket(scope: Scope) -> Changes:
     bucket: BucketFacts = scope.facts
     held: int = scope.facts_of(job_key(terms.lease_of(scope).job_id)).charge
-    gained = 0 if bucket.paused else rules.gain(scope.now, bucket.limit, bucket.window_ms, bucket.refilled_at_ms)
-    credited = min(bucket.burst, bucket.tokens + gained)
-    tokens = min(bucket.burst, credited + held - scope.call["actual_weight"])
+    tokens = min(bucket.burst, terms.tokens_of(scope, bucket) + held - scope.call["actual_weight"])
     return {"tokens": tokens, "refilled_at_ms": scope.now}
 
 

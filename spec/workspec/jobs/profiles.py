@@ -4,6 +4,7 @@ A profile is a part of the contract that a store claims or leaves out; each requ
 one. A tier is a named set of profiles. The tiers are nested, so that a store has at most one highest tier.
 
 Not built: QUANTUM, QWEIGHT, CONCURRENCY and NOTIFY, whose profiles will stand here, in the complete tier alone.
+`PAUSED_WRITER` is the ability to stop a writer between decision and commit; the profile PAUSE is about queues.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from attrs import frozen
+from workspec.core.profile import ABILITIES as ABILITIES
+from workspec.core.profile import INJECT as INJECT
+from workspec.core.profile import RESET as RESET
+from workspec.core.profile import RESTART as RESTART
+from workspec.core.profile import SECOND_HANDLE as SECOND_HANDLE
+from workspec.core.profile import SNAPSHOT as SNAPSHOT
+from workspec.core.profile import Profile, Tier, highest_tier
 
 CORE: Final = "CORE"
 PAUSE: Final = "PAUSE"
@@ -26,33 +33,6 @@ TXN: Final = "TXN"
 LIMITS: Final = "LIMITS"
 DURABLE: Final = "DURABLE"
 WRITERS: Final = "WRITERS"
-
-RESET: Final = "reset"
-SECOND_HANDLE: Final = "second_handle"
-RESTART: Final = "restart"
-INJECT: Final = "inject"
-SNAPSHOT: Final = "snapshot"
-PAUSED_WRITER: Final = "pause"
-"""Stopping a writer between its decision and its commit; not the profile PAUSE, which is about queues."""
-
-ABILITIES: Final = frozenset({RESET, SECOND_HANDLE, RESTART, INJECT, SNAPSHOT, PAUSED_WRITER})
-"""What a backend may let the kit do. A profile or a requirement names what it cannot be seen without."""
-
-
-@frozen
-class Profile:
-    name: str
-    text: str
-    abilities: tuple[str, ...] = ()
-    """What a backend must let the kit do before anything of the profile can be seen."""
-
-
-@frozen
-class Tier:
-    name: str
-    text: str
-    profiles: frozenset[str]
-
 
 PROFILES: Final = (
     Profile(CORE, "Enqueue, admission, acks, leases, checkpoints, sweeps and duties through one handle."),
@@ -91,10 +71,4 @@ def tier_of(passed_profiles: Iterable[str]) -> Tier | None:
     Raises:
         ValueError: a name that is no profile of this contract.
     """
-    passed = frozenset(passed_profiles)
-    known = [profile.name for profile in PROFILES]
-    unknown = passed.difference(known)
-    if unknown:
-        raise ValueError(f"no profile of the jobs contract: {sorted(unknown)}; it has {', '.join(known)}")
-    reached = [tier for tier in TIERS if tier.profiles <= passed]
-    return reached[-1] if reached else None
+    return highest_tier("jobs", PROFILES, TIERS, passed_profiles)

@@ -16,6 +16,7 @@ from workspec.jobs.choices import (
 )
 from workspec.jobs.facts import (
     UNFINISHED,
+    BucketFacts,
     DutyFacts,
     HoldFacts,
     JobFacts,
@@ -25,7 +26,7 @@ from workspec.jobs.facts import (
     job_key,
     queue_key,
 )
-from workspec.jobs.vocabulary import Envelope, LeaseRef, Outcome, Replace
+from workspec.jobs.vocabulary import Envelope, LeaseRef, Replace
 
 NOW: Final = Term("now", "ms", "now", lambda scope: scope.now)
 
@@ -210,10 +211,6 @@ delay_ms: Final = argument("delay_ms", "ms")
 no_time: Final = lease_ms < 1
 
 
-def outcome_is(*values: Outcome) -> Member:
-    return outcome.is_(*values)
-
-
 # Policies of admission -------------------------------------------------------------------------------------------
 
 
@@ -237,12 +234,14 @@ def bucket_of(scope: Scope) -> Any:
     return scope.facts_of(bucket_key(name)) if name else None
 
 
-def tokens_of(scope: Scope, bucket: Any) -> int:
-    """What is in a bucket now (6.5); a paused one gains nothing (P-03)."""
-    if bucket.paused:
-        return int(bucket.tokens)
-    gained = rules.gain(scope.now, bucket.limit, bucket.window_ms, bucket.refilled_at_ms)
-    return int(min(bucket.burst, bucket.tokens + gained))
+def gained(scope: Scope, bucket: BucketFacts) -> int:
+    """Tokens since the last refill (6.5); a paused class gains nothing (JOB-PRT-03)."""
+    return 0 if bucket.paused else rules.gain(scope.now, bucket.limit, bucket.window_ms, bucket.refilled_at_ms)
+
+
+def tokens_of(scope: Scope, bucket: BucketFacts) -> int:
+    """What is in a bucket now, the gain not yet credited included."""
+    return min(bucket.burst, bucket.tokens + gained(scope, bucket))
 
 
 cost: Final = Term("cost", "tokens", "facts", lambda s: s.facts.weight)

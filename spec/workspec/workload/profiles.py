@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from attrs import frozen
+from workspec.core.profile import ABILITIES as ABILITIES
+from workspec.core.profile import INJECT as INJECT
+from workspec.core.profile import PAUSE as PAUSE
+from workspec.core.profile import RESET as RESET
+from workspec.core.profile import RESTART as RESTART
+from workspec.core.profile import SECOND_HANDLE as SECOND_HANDLE
+from workspec.core.profile import SNAPSHOT as SNAPSHOT
+from workspec.core.profile import Profile, Tier, highest_tier
 
 CORE: Final = "CORE"
 DURABLE: Final = "DURABLE"
@@ -18,32 +25,6 @@ DEPENDENCIES: Final = "DEPENDENCIES"
 SECRETS: Final = "SECRETS"
 LEGACY: Final = "LEGACY"
 MIGRATION: Final = "MIGRATION"
-
-RESET: Final = "reset"
-SECOND_HANDLE: Final = "second_handle"
-RESTART: Final = "restart"
-INJECT: Final = "inject"
-SNAPSHOT: Final = "snapshot"
-PAUSE: Final = "pause"
-
-ABILITIES: Final = frozenset({RESET, SECOND_HANDLE, RESTART, INJECT, SNAPSHOT, PAUSE})
-"""What a backend may let the kit do. A profile or a requirement names what it cannot be seen without."""
-
-
-@frozen
-class Profile:
-    name: str
-    text: str
-    abilities: tuple[str, ...] = ()
-    """What a backend must let the kit do before anything of the profile can be seen."""
-
-
-@frozen
-class Tier:
-    name: str
-    text: str
-    profiles: frozenset[str]
-
 
 PROFILES: Final = (
     Profile(CORE, "Admission, claims, fences, deadlines, budgets, recovery and re-arms through one handle."),
@@ -70,10 +51,4 @@ def tier_of(passed_profiles: Iterable[str]) -> Tier | None:
     Raises:
         ValueError: a name that is no profile of this contract.
     """
-    passed = frozenset(passed_profiles)
-    known = [profile.name for profile in PROFILES]
-    unknown = passed.difference(known)
-    if unknown:
-        raise ValueError(f"no profile of the workload contract: {sorted(unknown)}; it has {', '.join(known)}")
-    reached = [tier for tier in TIERS if tier.profiles <= passed]
-    return reached[-1] if reached else None
+    return highest_tier("workload", PROFILES, TIERS, passed_profiles)

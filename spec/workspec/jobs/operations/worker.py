@@ -12,9 +12,8 @@ from workspec.core.condition import Condition, Term
 from workspec.core.rule import Batch, Operation, Phase, Refuse, Skip, Step, When, ids
 from workspec.core.scope import Call, Scope
 from workspec.jobs import effects, terms, values
-from workspec.jobs.facts import job_key
 from workspec.jobs.operations.shared import BAD_LEASE, IDENTITY, flag, invalid, move, nothing, of_job, of_lease
-from workspec.jobs.vocabulary import Outcome
+from workspec.jobs.vocabulary import LeaseRef, Outcome
 
 _SETTLES: Final = flag(
     "an actual weight is given for a charge that its bucket knows",
@@ -122,15 +121,9 @@ def by_outcome(call: Call) -> Call:
 # Renewal and checkpoint -------------------------------------------------------------------------------------------
 
 
-def _lost(scope: Scope, *_rest: Any) -> list[str]:
+def _lost(scope: Scope, held: tuple[LeaseRef, ...], _after: Mapping[str, Any]) -> list[str]:
     """The ids of the references that do not hold, once per occurrence (JOB-RNW-02)."""
-    lost = []
-    for lease in scope.call["leases"]:
-        record = scope.state.get(job_key(lease.job_id))
-        facts = None if record is None else record.facts
-        if facts is None or facts.state != "running" or facts.lease_id != lease.lease_id or facts.fence != lease.fence:
-            lost.append(lease.job_id)
-    return lost
+    return [lease.job_id for lease in scope.call["leases"] if lease not in held]
 
 
 RENEW: Final = Batch(
