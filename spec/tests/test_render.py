@@ -38,7 +38,7 @@ CONTRACTS = [pytest.param(contract, id=contract.name) for contract in ALL]
 PAGES = {contract.name: render(contract) for contract in ALL}
 DRAWN = [
     pytest.param(WORKLOAD, DIAGRAM, id="workload"),
-    pytest.param(JOBS, jobs.DIAGRAM, id="jobs"),
+    pytest.param(JOBS, jobs.PRESENTATION.diagram, id="jobs"),
 ]
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -8,12 +8,14 @@ import pytest
 from attrs import evolve
 
 from workspec.core.rule import Effect, Refuse, checks_of
+from workspec.jobs import terms
 from workspec.jobs.contract import CONTRACT
 from workspec.jobs.facts import UNFINISHED, JobFacts
 from workspec.jobs.vocabulary import ErrorCode, Outcome, Replace, State
 from workspec.render import jobs
 from workspec.render.cases import Case, Known, cases_of
 from workspec.render.errors import declared_with_details, error_codes
+from workspec.render.jobs import matrix, rates, reasons, uniqueness
 from workspec.render.pages import render
 
 PAGES = render(CONTRACT)
@@ -85,42 +87,42 @@ def test_every_page_names_only_known_requirements() -> None:
 
 
 def test_every_column_that_an_effect_writes_has_its_wording_and_no_other() -> None:
-    for effect in jobs.effects_of(CONTRACT):
-        columns = set(jobs.columns_of(effect))
-        if columns == {jobs.BUCKET}:
-            assert effect.name in jobs.BUCKETS
-        elif columns == {jobs.OTHERS}:
-            assert effect.name in jobs.RECORDS
+    for effect in matrix.effects_of(CONTRACT):
+        columns = set(matrix.columns_of(effect))
+        if columns == {matrix.BUCKET}:
+            assert effect.name in matrix.BUCKETS
+        elif columns == {matrix.OTHERS}:
+            assert effect.name in matrix.RECORDS
         else:
-            assert columns == set(jobs.CELLS[effect.name]), effect.name
+            assert columns == set(matrix.CELLS[effect.name]), effect.name
 
 
 def test_no_wording_is_left_over() -> None:
-    names = {effect.name for effect in jobs.effects_of(CONTRACT)}
-    assert {*jobs.CELLS, *jobs.BUCKETS, *jobs.RECORDS} == names
+    names = {effect.name for effect in matrix.effects_of(CONTRACT)}
+    assert {*matrix.CELLS, *matrix.BUCKETS, *matrix.RECORDS} == names
 
 
 def test_an_effect_on_another_record_is_named_with_it() -> None:
-    for effect in jobs.effects_of(CONTRACT):
-        assert effect.target is None or effect.name in jobs.RECORDS
+    for effect in matrix.effects_of(CONTRACT):
+        assert effect.target is None or effect.name in matrix.RECORDS
 
 
 def test_a_write_without_a_column_is_refused() -> None:
     stray = Effect("stray", (), ("sticky_worker",), "", lambda _scope: {})
     with pytest.raises(ValueError, match="no column for what stray writes"):
-        jobs.columns_of(stray)
+        matrix.columns_of(stray)
 
 
 def test_the_columns_show_facts_that_there_are() -> None:
     known = {member.name for member in JobFacts.__attrs_attrs__} | {"log.history"}  # type: ignore[attr-defined]
-    assert {fact for facts in jobs.FACTS.values() for fact in facts} <= known
+    assert {fact for facts in matrix.FACTS.values() for fact in facts} <= known
 
 
 def test_every_invalid_has_a_reason_and_no_other_code_has_one() -> None:
     for operation in CONTRACT.operations:
         for check in checks_of(operation):
             if isinstance(check, Refuse):
-                assert bool(jobs.reason_of(check)) == (check.code == ErrorCode.INVALID)
+                assert bool(reasons.reason_of(check)) == (check.code == ErrorCode.INVALID)
 
 
 def test_the_presentation_covers_what_rules_cannot_print() -> None:
@@ -128,7 +130,7 @@ def test_the_presentation_covers_what_rules_cannot_print() -> None:
     assert declared_with_details(CONTRACT) == set(jobs.PRESENTATION.details)
     assert jobs.PRESENTATION.unstored == {note.name for note in CONTRACT.states} - set(State)
     texts = {row.guard.text for row in CONTRACT.transitions.rows}
-    assert {text for text in texts if text} <= set(jobs.SHORT)
+    assert {text for text in texts if text} <= set(matrix.SHORT)
 
 
 def test_every_method_has_its_signature_once() -> None:
@@ -153,11 +155,11 @@ def test_every_transition_is_taken_by_a_case_and_each_case_by_transitions() -> N
 
 def test_every_effect_shows_in_a_case() -> None:
     shown = {written.effect.name for case in cases() for written in case.written}
-    assert shown == {effect.name for effect in jobs.effects_of(CONTRACT)}
+    assert shown == {effect.name for effect in matrix.effects_of(CONTRACT)}
 
 
 def test_a_condition_is_decided_as_far_as_is_known() -> None:
-    one, other = jobs.terms.is_retained, jobs.terms.wants_pending
+    one, other = terms.is_retained, terms.wants_pending
     known = Known().assuming(one, True)
     assert known.decide(one) is True
     assert known.decide(~one) is False
@@ -166,7 +168,7 @@ def test_a_condition_is_decided_as_far_as_is_known() -> None:
     assert known.decide(~one & other) is False
     assert known.decide(~(one & other)) == f"not ({other.text})"
     assert Known().assuming(one | other, False).decide(other) is False
-    running = jobs.terms.state_is("running")
+    running = terms.state_is("running")
     assert Known(states=("running",)).decide(running) is True
     assert Known(states=("pending",)).decide(running) is False
     assert Known(states=("pending", "running")).decide(running) == running.text
@@ -245,7 +247,7 @@ def test_a_write_that_is_declared_anew_fills_its_cell() -> None:
     case = next(case for case in cases() if case.operation.name == "sweep_quarantined")
     (finalize,) = case.written
     more = evolve(finalize.effect, writes=(*finalize.effect.writes, "attempt"))
-    assert jobs.columns_of(more) == (jobs.ATTEMPT, jobs.FINALIZED)
+    assert matrix.columns_of(more) == (matrix.ATTEMPT, matrix.FINALIZED)
 
 
 # Outcomes, validation, uniqueness, rates -------------------------------------------------------------------------
@@ -282,13 +284,13 @@ def test_every_bit_of_the_mask_has_its_row() -> None:
     ],
 )
 def test_who_is_edited(state: str, asked: Replace, said: str) -> None:
-    assert jobs.asked_of_holder(state, jobs.bit_text(asked)) == said
+    assert uniqueness.asked_of_holder(state, uniqueness.bit_text(asked)) == said
 
 
 def test_the_examples_of_rates_are_those_of_the_contract() -> None:
-    admitted = [now_ms for now_ms, _gain, taken, _bucket in jobs.polled() if taken]
+    admitted = [now_ms for now_ms, _gain, taken, _bucket in rates.polled() if taken]
     assert admitted == [10_000, 11_000, 12_000]
-    assert [jobs.settled(*numbers) for numbers in jobs.SETTLEMENTS] == [2, -1, 3, 5, 2]
+    assert [rates.settled(*numbers) for numbers in rates.SETTLEMENTS] == [2, -1, 3, 5, 2]
 
 
 def test_times_of_jobs_are_milliseconds() -> None:
