@@ -78,6 +78,7 @@ class Coded(Adapter):
     codes = {"late": "WORKLOAD_NOTREADY"}
 
 LISTED_CHOICES, WRONG_CODE = Adapter(choices=["x"]), Coded()
+FREE_CHOICE = Adapter(choices={"G-13.fence-code": "WORKLOAD_STALE_FENCE"})
 NO_ABILITY = Adapter(profiles=frozenset({"CORE", "DURABLE"}))
 """
 
@@ -199,6 +200,8 @@ def test_a_failure_is_printed_and_its_case_replays(capsys: pytest.CaptureFixture
         ([MEMORY, "--only", "calim"], "did you mean claim?"),
         ([MEMORY, "--contract", "jbos"], "there is no contract 'jbos'; known: "),
         ([MEMORY, "--suite", "scenario"], "Did you mean scenarios?"),
+        ([MEMORY, "--suite", ""], "--suite names nothing"),
+        (["bad.py:FREE_CHOICE"], "which is free"),
         ([MEMORY, "--examples", "-3"], "'-3' is no integer from 1 up"),
         ([MEMORY, "--examples", "many"], "'many' is no integer from 1 up"),
         ([MEMORY, "--seed", "-1"], "'-1' is no integer from 0 up"),
@@ -400,6 +403,11 @@ def test_explain_takes_profiles(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "explain", "secrets")
     assert code == 0
     assert out.startswith("WRK-GEN-08  rule, profile SECRETS")
+
+
+def test_explain_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "explain", "")
+    assert (code, err) == (2, "workcert: nothing is named to explain; see 'workcert list requirements'\n")
 
 
 def test_explain_suggests(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,24 @@ def test_cases_run_on_coroutines() -> None:
             assert run.verdict is Verdict.PASSED, run
 
 
+def test_plain_functions_that_give_coroutines_are_awaited() -> None:
+    """As a decorator that logs makes them: nothing about them says coroutine."""
+
+    class Decorated(AsyncHandle):
+        def __init__(self, handle: Any) -> None:
+            super().__init__(handle)
+            for name, method in list(vars(self).items()):
+                if callable(method):
+                    setattr(self, name, lambda _method=method, **arguments: _method(**arguments))
+
+    class Adapter(AsyncAdapter):
+        async def open(self, place: Place, config: Mapping[str, Any]) -> AsyncHandle:
+            return Decorated(RIGHT.open(place, config))
+
+    with StoreUnderTest.of(describe("decorated", Adapter())) as store:
+        assert run_case(store, load_case("workload/15-stale-worker")).verdict is Verdict.PASSED
+
+
 def test_a_coroutine_that_breaks_a_rule_is_found() -> None:
     class Forgetful(AsyncHandle):
         async def start(self, **_arguments: Any) -> None:

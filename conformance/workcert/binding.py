@@ -16,7 +16,7 @@ from workcert.cases.contracts import Signature, contracts
 from workcert.ordinary import WORKLOAD_REQUEST
 from workspec.core.contract import Contract
 from workspec.core.scope import Call
-from workspec.workload import profiles, vocabulary
+from workspec.workload import legacy, profiles, vocabulary
 from workspec.workload.contract import CONTRACT as WORKLOAD
 
 
@@ -42,6 +42,8 @@ class Binding:
     """What the first update of a row without a version breaks when it does not do what any other update does."""
     injectable: Callable[[Any], str]
     """Why no version can have left this record behind; empty when one can."""
+    impossible: Callable[[Call], str]
+    """Why a call brings a record that no version can have left behind; empty when it does not."""
     fence: tuple[str, ...]
     """The arguments that together show which claim a call is made under."""
     ordinary: Mapping[str, Mapping[str, Any]]
@@ -65,6 +67,17 @@ def _claim_without_attempt(workload: vocabulary.Workload) -> str:
     return "the record holds a claim without an attempt" if lacking else ""
 
 
+def _in_its_file(call: Call) -> str:
+    """A legacy file is looked through; one that cannot be read is the store's to refuse."""
+    if call.name != "migrate":
+        return ""
+    try:
+        records = legacy.read(call.arguments["source"]).records.values()
+    except legacy.MalformedFile:
+        return ""
+    return next(filter(None, (_claim_without_attempt(WORKLOAD.present(record)) for record in records)), "")
+
+
 @cache
 def bindings() -> Mapping[str, Binding]:
     """Every contract by name."""
@@ -83,6 +96,7 @@ def bindings() -> Mapping[str, Binding]:
         may_be_stale=lambda call: call.arguments.get("fresh") is False,
         unversioned=("WRK-ROW-02", "WRK-ROW-01"),
         injectable=_claim_without_attempt,
+        impossible=_in_its_file,
         fence=("workload_id", "claim_id", "worker_id", "fencing_token"),
         ordinary={"request": WORKLOAD_REQUEST},
     )

@@ -249,6 +249,13 @@ class RaisingRead(Around):
         return found
 
 
+class LostOutput(Around):
+    """A completion stores no output."""
+
+    def complete(self, **arguments: Any) -> Any:
+        return self.inner.complete(**{**arguments, "output": None})
+
+
 class DictResult(Around):
     """A completion answers with another type."""
 
@@ -350,6 +357,7 @@ WRONG_HANDLES = (
     wrapped(UnsortedRecovery, "REC-01"),
     wrapped(NumberedEvidence, "GEN-05"),
     wrapped(RaisingRead, "PRT-12 PRT-06"),
+    wrapped(LostOutput, "CMP-07"),
     wrapped(DictResult, "CMP-07"),
     wrapped(TruthAsNumber, "ADM-14"),
     wrapped(TextToken, "CLM-09 CLM-10", STATEFUL),

@@ -10,7 +10,7 @@ import asyncio
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from attrs import define
@@ -36,7 +36,8 @@ def settled(value: Any) -> Any:
 
 @define(eq=False)
 class Synchronous:
-    """A handle of coroutines as one of plain methods."""
+    """A handle whose answers are awaited where they have to be: whether a method is a coroutine shows in what it gives
+    back, not in how it was written."""
 
     _handle: Any
 
@@ -47,9 +48,3 @@ class Synchronous:
 
 def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **keywords: settled(method(*args, **keywords))
-
-
-def synchronous(handle: Any, methods: Iterable[str]) -> Any:
-    """The handle itself, or a `Synchronous` one if one of these methods, or its closing, is a coroutine."""
-    found = (getattr(handle, name, None) for name in (*methods, "close", "reset", "snapshot"))
-    return Synchronous(handle) if any(map(inspect.iscoroutinefunction, found)) else handle

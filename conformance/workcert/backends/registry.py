@@ -151,6 +151,11 @@ def _choices_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, Any]:
     known = {c.id: c for c in binding.contract.choices if c.kind is ChoiceKind.DECLARED}
     for identifier, value in declared.items():
         choice = known.get(identifier)
+        if choice is None and any(identifier == each.id for each in binding.contract.choices):
+            raise BackendError(
+                f"{name} declares the choice {identifier!r}, which is free: it may fall otherwise each time, and the "
+                "judge takes what the store does. Leave it out of choices"
+            )
         if choice is None:
             raise BackendError(
                 f"{name} declares the choice {identifier!r}, which does not exist; see 'workcert list choices'"

@@ -136,6 +136,8 @@ def _saved(
 
 def _suites(given: list[str] | None) -> tuple[str, ...]:
     asked = [word for text in given or () for word in words(text)]
+    if given and not asked:
+        raise ReadableError(f"--suite names nothing; leave it out to run all of {', '.join(SUITES)}")
     for name in asked:
         if name not in SUITES:
             raise ReadableError(f"there is no suite {name!r}.{meant(name, SUITES)} There are: {', '.join(SUITES)}")

@@ -37,6 +37,8 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     patterns = [word for text in args.ids for word in words(text)]
+    if not patterns:
+        raise ReadableError("nothing is named to explain; see 'workcert list requirements'")
     selected = list(selection(patterns, wanted_bindings(args.contract)))
     cases = {name: builtin_cases(name) for name in {binding.name for binding, _ in selected}}
     print("\n\n".join(explained(binding, each, cases[binding.name]) for binding, each in selected))

@@ -206,6 +206,9 @@ class Execution:
         if step.at_s is not None:
             self._at_s = step.at_s
         call = ModelCall(step.call, typed)
+        why = self.binding.impossible(call)
+        if why:
+            return self._left_out(step, why)
         return call, self.binding.contract.instant(call, step.at_s)
 
     def keywords(self, step: Call, call: ModelCall) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 from attrs import define, field
 
-from workcert.backends.coroutines import settled, synchronous
+from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.run.calling import CallHung
@@ -106,7 +106,7 @@ class StoreUnderTest:
 
     def _still_there(self, key: str) -> bool:
         found = None
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, SystemExit):
             found = self.backend.binding.read(self.reader(), key)
         # The next example begins with a handle that has seen nothing of this one.
         self.reopen_reader()
@@ -153,7 +153,7 @@ class StoreUnderTest:
             ) from error
         if opened is None:
             raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
-        return synchronous(opened, self.backend.binding.calls.calls)
+        return Synchronous(opened)
 
     def reader(self) -> Any:
         """A handle that only the judge uses, where a second one can be had: reading on the acting handle would
