@@ -1,0 +1,112 @@
+"""What the tests of the command line share: how to run it, and adapters that go wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from workcert.__main__ import main
+
+# By path: the tests must run without an installation too, where no entry point names a backend.
+MEMORY = "workstore.backends:MEMORY"
+SQLITE = "workstore.backends:SQLITE"
+STALE = "workload/15-stale-worker"
+
+BROKEN = """
+from workcert.templates.workload import Adapter, Store
+
+class Broken(Store):
+    def claim(self, **arguments):
+        raise ZeroDivisionError("on purpose")
+
+class Silent(Store):
+    def snapshot(self):
+        raise OSError("the disk is gone")
+
+class Made(Adapter):
+    store = Store
+    def open(self, place, config):
+        return self.store(self._rows.setdefault(str(place.path), {}))
+
+def made(store):
+    adapter = Made()
+    adapter.store = store
+    return adapter
+
+class Refusing(Adapter):
+    def open(self, place, config):
+        raise ConnectionError("no server")
+
+class Empty(Adapter):
+    def open(self, place, config):
+        return None
+
+class Raising:
+    def __getattr__(self, name):
+        raise LookupError("no member " + name)
+
+class Strange(Store):
+    def claim(self, **arguments):
+        return Raising()
+
+class Closed(Adapter):
+    def open(self):
+        return None
+
+class Leaving(Store):
+    def get(self, **arguments):
+        raise SystemExit(0)
+
+STRANGE, CLOSED, LEAVING = made(Strange), Closed(), made(Leaving)
+BROKEN, SILENT, REFUSING, EMPTY = made(Broken), made(Silent), Refusing(), Empty()
+WRONG_PROFILE = Adapter(profiles=frozenset({"CORE", "FAST"}))
+WRONG_CHOICE = Adapter(choices={"G-11.lease-rounding": "sideways"})
+class Coded(Adapter):
+    codes = {"late": "WORKLOAD_NOTREADY"}
+
+LISTED_CHOICES, WRONG_CODE = Adapter(choices=["x"]), Coded()
+FREE_CHOICE = Adapter(choices={"G-13.fence-code": "WORKLOAD_STALE_FENCE"})
+NO_ABILITY = Adapter(profiles=frozenset({"CORE", "DURABLE"}))
+"""
+
+SLOW = """
+import time
+from workcert.templates.workload import Adapter, Store
+
+class Slow(Store):
+    def claim(self, **arguments):
+        raise ZeroDivisionError("on purpose")
+    def get(self, **arguments):
+        time.sleep(0.01)
+        return super().get(**arguments)
+
+class Made(Adapter):
+    def open(self, place, config):
+        return Slow(self._rows.setdefault(str(place.path), {}))
+
+BACKEND = Made()
+"""
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error."""
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def process(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "workcert", *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )

@@ -1,0 +1,93 @@
+"""How a run of the command may end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from workcert.cli.certify import MOST_WHOLE
+
+from .command_line import BROKEN, MEMORY, SLOW, process, run
+
+
+@pytest.fixture(autouse=True)
+def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failing cases are saved below the present directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WORKCERT_DEBUG", raising=False)
+    (tmp_path / "bad.py").write_text(BROKEN)
+
+
+def test_a_fault_of_the_kit_is_said_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_argv: object) -> int:
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr("workcert.cli.run", fails)
+    code, _, err = run(capsys, "list", "cases")
+    assert code == 2
+    assert "a fault of workcert itself: RuntimeError: on purpose" in err
+    assert "WORKCERT_DEBUG=1" in err
+    monkeypatch.setenv("WORKCERT_DEBUG", "1")
+    code, _, err = run(capsys, "list", "cases")
+    assert code == 2
+    assert "Traceback" in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupt_ends_in_a_clean_line() -> None:
+    running = process("certify", MEMORY, "--effort", "deep", "--suite", "stateful")
+    ended = threading.Timer(4, running.send_signal, [signal.SIGINT])
+    ended.start()
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "workcert: interrupted" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupt_loses_nothing_that_was_found(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    running = process("certify", "slow.py:BACKEND", "--suite", "scenarios")
+    ended = threading.Timer(5, running.send_signal, [signal.SIGINT])
+    ended.start()
+    out, _ = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "ZeroDivisionError: on purpose" in out
+    assert out.splitlines()[-1] == "workload 1.0 on slow.py:BACKEND: could not run (interrupted)"
+    assert list((tmp_path / ".workcert" / "cases").glob("WRK-*.jsonl"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_output_that_cannot_be_written_is_said_so() -> None:
+    with open("/dev/full", "w") as full:
+        running = process("list", "requirements", stdout=full.fileno())
+        _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (2, "workcert: the output cannot be written: No space left on device\n")
+
+
+def test_one_fault_is_printed_once_and_a_case_keeps_its_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    _, out, _ = run(capsys, "certify", "bad.py:BROKEN", "--suite", "scenarios")
+    assert out.count("\nReproduced") <= MOST_WHOLE
+    assert re.search(r"further failures?, most often of the same cause:", out)
+    kept = {path.name: path.read_bytes() for path in (tmp_path / ".workcert" / "cases").iterdir()}
+    assert kept
+    run(capsys, "certify", "bad.py:BROKEN", "--only", "claim", "--suite", "scenarios")
+    for name, content in kept.items():
+        assert (tmp_path / ".workcert" / "cases" / name).read_bytes() == content
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_a_closed_pipe_is_quiet() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    running = process("list", "requirements", stdout=writer)
+    os.close(writer)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (141, "")
