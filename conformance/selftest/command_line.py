@@ -60,6 +60,28 @@ class Leaving(Store):
     def get(self, **arguments):
         raise SystemExit(0)
 
+class Wordless(Exception):
+    def __str__(self):
+        raise KeyError("no text")
+
+class Mute(Store):
+    def claim(self, **arguments):
+        raise Wordless
+
+class Blind(Store):
+    def get(self, **arguments):
+        return None
+    def inject(self, **arguments):
+        pass
+
+class Fixed(Adapter):
+    def open(self, place, config):
+        if config:
+            raise TypeError("no options")
+        return Store({})
+
+MUTE, BLIND, FIXED = made(Mute), made(Blind), Fixed()
+BLIND.abilities = BLIND.abilities | {"inject"}
 STRANGE, CLOSED, LEAVING = made(Strange), Closed(), made(Leaving)
 BROKEN, SILENT, REFUSING, EMPTY = made(Broken), made(Silent), Refusing(), Empty()
 WRONG_PROFILE = Adapter(profiles=frozenset({"CORE", "FAST"}))

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 import workcert.__main__
+from workcert.judge.verdict import Failure, Kind
+from workcert.run.engine import Shrinking
+from workcert.run.events import CaseEnded, Verdict
 
 from .command_line import BROKEN, MEMORY, run
 
@@ -79,7 +82,7 @@ def test_a_failure_is_printed_and_its_case_replays(capsys: pytest.CaptureFixture
         (["sqlte"], "no backend is called 'sqlte'"),
         (["nowhere.py:BACKEND"], "'workcert new-adapter workload' writes one"),
         (["bad.py"], "'bad.py:BACKEND'"),
-        (["bad.py:NOTHING"], "its adapters are: STRANGE"),
+        (["bad.py:NOTHING"], "its adapters are: MUTE, BLIND"),
         (["bad.py:Adapter"], "is a class, and the kit needs an object"),
         (["no_such_module:X"], "cannot be imported"),
         (["bad.py:WRONG_PROFILE"], "claims the profiles FAST"),
@@ -157,6 +160,41 @@ def test_an_adapter_that_ends_the_process_does_not_pass(capsys: pytest.CaptureFi
     assert "SystemExit" in out + err
 
 
+def test_an_exception_without_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "certify", "bad.py:MUTE", "--only", "WRK-CLM-06", "--suite", "scenarios")
+    assert code == 1
+    assert "Wordless: (its text cannot be had: __str__ raised KeyError)" in out
+
+
+def test_a_store_that_never_shows_anything_is_accused_of_that(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "certify", "bad.py:BLIND", "--suite", "scenarios")
+    assert code == 1
+    assert "claims the ability inject" not in out
+
+
+def test_a_config_that_the_adapter_cannot_take(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    header = {
+        "format": 1, "contract": "workload", "name": "asks", "title": "asks for something", "requirements": [],
+        "profiles": [], "abilities": [], "config": {"speed": 3}, "handles": ["A"], "digest": None,
+    }  # fmt: skip
+    call = {"id": "g", "on": "A", "call": "get", "args": {"workload_id": "x"}}
+    (tmp_path / "asks.jsonl").write_text("\n".join(json.dumps(line) for line in (header, call, {"end": 1})) + "\n")
+    code, _, err = run(capsys, "replay", "asks.jsonl", "bad.py:FIXED")
+    assert code == 2
+    assert "TypeError: no options. The case asks for config = {'speed': 3}; can open(place, config) take that?" in err
+
+
+def test_shrinking_ends_where_one_fault_breaks_everything() -> None:
+    shrinking = Shrinking(left=10)
+    one, other = (Failure((name,), Kind.ANSWER, "") for name in ("WRK-CLM-06", "WRK-CLM-07"))
+    assert shrinking.wanted(one)
+    shrinking.spent(CaseEnded("scenarios", "a", Verdict.FAILED, failure=one, executions=9))
+    assert not shrinking.wanted(one)
+    assert shrinking.wanted(other)
+    shrinking.spent(CaseEnded("scenarios", "b", Verdict.FAILED, failure=other, executions=1))
+    assert not shrinking.wanted(Failure(("WRK-CLM-08",), Kind.ANSWER, ""))
+
+
 # explain, list, tables, search -----------------------------------------------------------------------------------
 
 
@@ -179,6 +217,24 @@ def test_explain_takes_profiles(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "explain", "secrets")
     assert code == 0
     assert out.startswith("WRK-GEN-08  rule, profile SECRETS")
+
+
+def test_explain_takes_choices(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explain", "g-11.lease-rounding")
+    assert code == 0
+    assert "may be: up, down; the reference takes up" in out
+    assert "choices = {'G-11.lease-rounding': 'down'}" in out
+
+
+def test_replay_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "replay", "", MEMORY)
+    assert (code, err[:28]) == (2, "workcert: no case is named; ")
+
+
+def test_tables_into_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "tables", "--out", "")
+    assert code == 2
+    assert "the name of the directory is empty" in err
 
 
 def test_explain_nothing(capsys: pytest.CaptureFixture[str]) -> None:

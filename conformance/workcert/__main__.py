@@ -29,31 +29,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0 conformant or passed in part, 1 not conformant, incomplete or failed, 2 could not run, 130 interrupted.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        verb = "are" if len(missing) > 1 else "is"
-        return _complain(f"{', '.join(missing)} {verb} not installed; run: pip install 'workcert[certify]'")
-    # A process may be started without output.
-    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal of few characters must not end a run.
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-    return _guarded(list(sys.argv[1:] if argv is None else argv))
-
-
-def _guarded(argv: list[str]) -> int:
-    from workcert.cli.complaint import ReadableError
-
     try:
-        from workcert.cli import run
-
-        code = run(argv)
-        sys.stdout.flush()
-        return code
-    except ReadableError as error:
-        return _complain(str(error))
+        missing = [name for name in NEEDED if find_spec(name) is None]
+        if missing:
+            verb = "are" if len(missing) > 1 else "is"
+            return _complain(f"{', '.join(missing)} {verb} not installed; run: pip install 'workcert[certify]'")
+        # A process may be started without output.
+        sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal of few characters must not end a run.
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure is not None:
+                reconfigure(errors="backslashreplace")
+        return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
         print("\nworkcert: interrupted; nothing that was not printed or written is decided", file=sys.stderr)
         return INTERRUPTED
@@ -69,12 +57,26 @@ def _guarded(argv: list[str]) -> int:
         return _fault(error)
 
 
+def _run(argv: list[str]) -> int:
+    from workcert.cli import run
+    from workcert.cli.complaint import ReadableError
+
+    try:
+        code = run(argv)
+        sys.stdout.flush()
+        return code
+    except ReadableError as error:
+        return _complain(str(error))
+
+
 def _fault(error: Exception) -> int:
     """Inside the handler of what is a fault of the kit itself."""
+    from workcert.raised import told
+
     if os.environ.get("WORKCERT_DEBUG") == "1":
         traceback.print_exc()
     return _complain(
-        f"a fault of workcert itself: {type(error).__name__}: {error}. "
+        f"a fault of workcert itself: {told(error)}. "
         "Please report it with the command line and what WORKCERT_DEBUG=1 prints in addition"
     )
 

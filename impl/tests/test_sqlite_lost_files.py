@@ -140,6 +140,12 @@ def test_a_removed_log(drive: Any, other: Any, path: Path, log: Path) -> None:
         assert anew.snapshot() == {work.workload_id: 1}
 
 
+def test_opening_anew_where_the_log_was_removed_under_an_open_handle(drive: Any, path: Path, log: Path) -> None:
+    drive()
+    log.unlink()
+    refused(lambda: WorkloadStore.open(path), r"-wal file, a part of the database, was removed.*close every handle")
+
+
 def test_a_log_that_is_renamed_and_restored(drive: Any, log: Path) -> None:
     work = drive()
     away = log.rename(log.with_name("away"))

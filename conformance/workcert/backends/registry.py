@@ -24,6 +24,7 @@ from attrs import frozen
 
 from workcert.backends.protocol import Ability
 from workcert.binding import Binding, bindings
+from workcert.raised import told
 from workspec.core.choice import OTHER, ChoiceKind
 
 GROUP: Final = "workcert.backends"
@@ -180,7 +181,7 @@ def _from_entry_point(target: str) -> Any:
     try:
         return points[0].load()
     except (Exception, SystemExit) as error:
-        raise BackendError(f"the backend {target!r} cannot be imported: {type(error).__name__}: {error}") from error
+        raise BackendError(f"the backend {target!r} cannot be imported: {told(error)}") from error
 
 
 def _from_path(target: str) -> Any:
@@ -207,7 +208,7 @@ def _import(name: str) -> Any:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:
         raise BackendError(
-            f"{name!r} cannot be imported: {type(error).__name__}: {error}. "
+            f"{name!r} cannot be imported: {told(error)}. "
             "Name an installed module, or a file as in 'path/to/adapter.py:BACKEND'"
         ) from error
 
@@ -225,7 +226,7 @@ def _load_file(path: Path) -> Any:
     try:
         specification.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise BackendError(f"{path} fails on import: {type(error).__name__}: {error}") from error
+        raise BackendError(f"{path} fails on import: {told(error)}") from error
     finally:
         sys.path.remove(str(path.parent))
     return module

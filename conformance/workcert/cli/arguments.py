@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import Binding, bindings
@@ -27,6 +28,17 @@ def add_contract(parser: argparse.ArgumentParser, what: str = "only this contrac
 def words(text: str) -> tuple[str, ...]:
     """The words of a list with commas between them."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def directory(text: str) -> Path:
+    """The path of a directory that is to be written.
+
+    Raises:
+        argparse.ArgumentTypeError: the text is blank.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name of the directory is empty; '.' is the present one")
+    return Path(text)
 
 
 def count(text: str) -> int:

@@ -17,7 +17,17 @@ from attrs import evolve
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from workcert.backends.registry import BackendError, LoadedBackend, find
-from workcert.cli.arguments import add_backend, add_contract, count, meant, natural, of_contract, selections, words
+from workcert.cli.arguments import (
+    add_backend,
+    add_contract,
+    count,
+    directory,
+    meant,
+    natural,
+    of_contract,
+    selections,
+    words,
+)
 from workcert.cli.complaint import ReadableError, adapter_text, raised_by_adapter
 from workcert.cli.kept import KEPT, keep_cases, kept_failures
 from workcert.cli.output import plural, width
@@ -70,7 +80,7 @@ def add(subparsers: Any) -> None:
         help="only these requirements: ids, families (WRK-CLM) or their names (claim), with commas between",
     )
     parser.add_argument("--seed", metavar="N", type=natural, default=0, help="default: 0")
-    parser.add_argument("--out", metavar="DIR", type=_directory, help="write the report and all failing cases there")
+    parser.add_argument("--out", metavar="DIR", type=directory, help="write the report and all failing cases there")
     parser.set_defaults(run=run)
 
 
@@ -142,12 +152,6 @@ def _suites(given: list[str] | None) -> tuple[str, ...]:
         if name not in SUITES:
             raise ReadableError(f"there is no suite {name!r}.{meant(name, SUITES)} There are: {', '.join(SUITES)}")
     return tuple(suite for suite in SUITES if not asked or suite in asked)
-
-
-def _directory(text: str) -> Path:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("the name of the directory is empty; '.' is the present one")
-    return Path(text)
 
 
 def _check_writable(out: Path) -> None:

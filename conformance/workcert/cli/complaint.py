@@ -13,6 +13,7 @@ from typing import Final
 import workcert
 from workcert.backends.registry import BackendError
 from workcert.cases.reading import CaseError
+from workcert.raised import text_of
 
 _NOT_FOREIGN: Final = frozenset({*sys.stdlib_module_names, "hypothesis", "attr", "attrs", "workspec"})
 
@@ -51,7 +52,7 @@ def readable(backend: str = "") -> Iterator[None]:
 
 def adapter_text(backend: str, error: Exception, place: str) -> str:
     return (
-        f"{backend} raised {type(error).__name__} outside of a judged call, at {place}: {error}. "
+        f"{backend} raised {type(error).__name__} outside of a judged call, at {place}: {text_of(error)}. "
         "Mend the adapter: the kit cannot go on without that answer"
     )
 

@@ -13,7 +13,7 @@ from workcert.cases.model import Case
 from workcert.cli.arguments import add_contract, meant, wanted_bindings, words
 from workcert.cli.complaint import ReadableError
 from workcert.cli.output import width
-from workspec.core.choice import Choice
+from workspec.core.choice import Choice, ChoiceKind
 from workspec.core.contract import Contract, steps_of
 from workspec.core.requirement import Requirement
 from workspec.core.rule import Effect, Move, On, Procedure, Refuse, Step, When, check_keys, checks_of
@@ -29,7 +29,8 @@ def add(subparsers: Any) -> None:
         "ids",
         metavar="ID",
         nargs="+",
-        help="WRK-CLM-06, a family (WRK-CLM) or its short name (claim), or a profile (SECRETS)",
+        help="WRK-CLM-06, a family (WRK-CLM) or its short name (claim), a profile (SECRETS), "
+        "or a choice (G-13.fence-code)",
     )
     add_contract(parser)
     parser.set_defaults(run=run)
@@ -39,9 +40,17 @@ def run(args: argparse.Namespace) -> int:
     patterns = [word for text in args.ids for word in words(text)]
     if not patterns:
         raise ReadableError("nothing is named to explain; see 'workcert list requirements'")
-    selected = list(selection(patterns, wanted_bindings(args.contract)))
+    among = wanted_bindings(args.contract)
+    asked = {pattern.lower() for pattern in patterns}
+    choices = [each for binding in among for each in binding.contract.choices if each.id.lower() in asked]
+    named = {choice.id.lower() for choice in choices}
+    selected = list(selection([pattern for pattern in patterns if pattern.lower() not in named], among))
     cases = {name: builtin_cases(name) for name in {binding.name for binding, _ in selected}}
-    print("\n\n".join(explained(binding, each, cases[binding.name]) for binding, each in selected))
+    texts = [
+        *map(explained_choice, choices),
+        *(explained(binding, each, cases[binding.name]) for binding, each in selected),
+    ]
+    print("\n\n".join(texts))
     return 0
 
 
@@ -84,7 +93,7 @@ def explained(binding: Binding, requirement: Requirement, cases: tuple[Case, ...
     lines = [
         f"{requirement.id}  {requirement.kind}, profile {requirement.profile}, "
         f"{contract.catalogue.family_of(requirement.id).title}",
-        *textwrap.wrap(requirement.text, min(width(), 100), initial_indent="  ", subsequent_indent="  "),
+        *_wrapped(requirement.text),
     ]
     if requirement.abilities:
         lines.append(f"  needs of the backend: {', '.join(requirement.abilities)}")
@@ -100,6 +109,26 @@ def explained(binding: Binding, requirement: Requirement, cases: tuple[Case, ...
     lines += _section("shown by", shown_by)
     lines.append(f"  digest {requirement.digest}")
     return "\n".join(lines)
+
+
+def explained_choice(choice: Choice) -> str:
+    """What a choice leaves open, and how a store says which way it goes."""
+    lines = [f"{choice.id}  {choice.kind} choice", *_wrapped(choice.text)]
+    if choice.options:
+        default = "" if callable(choice.default) else f"; the reference takes {choice.default}"
+        lines += _wrapped(f"may be: {', '.join(str(option) for option in choice.options)}{default}")
+    if choice.legal_text:
+        lines += _wrapped(f"may be: {choice.legal_text}")
+    if choice.kind is ChoiceKind.DECLARED:
+        lines += _wrapped(f"an adapter declares it: choices = {{{choice.id!r}: {choice.options[-1]!r}}}")
+    else:
+        lines += _wrapped("nothing to declare: the judge takes what the store does, each time")
+    lines += _section("touches", list(choice.requirements))
+    return "\n".join(lines)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, min(width(), 100), initial_indent="  ", subsequent_indent="  ")
 
 
 def _section(title: str, entries: list[str]) -> list[str]:

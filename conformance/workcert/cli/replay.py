@@ -119,6 +119,8 @@ def _names(steps: list[Watched], case: Case, binding: Binding) -> Names:
 
 
 def _case(name: str) -> Case:
+    if not name.strip():
+        raise ReadableError("no case is named; see 'workcert list cases', or give the path of a file")
     if not name.endswith(SUFFIX) and not Path(name).exists():
         known = [case for contract in bindings() for case in builtin_names(contract)]
         if name not in known:

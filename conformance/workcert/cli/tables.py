@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from workcert.cli.arguments import add_contract
+from workcert.cli.arguments import add_contract, directory
 
 
 def add(subparsers: Any) -> None:
@@ -17,7 +16,7 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is not up to date")
     add_contract(parser)
-    parser.add_argument("--out", metavar="DIR", type=Path, help="where to (default: reports)")
+    parser.add_argument("--out", metavar="DIR", type=directory, help="where to (default: reports)")
     parser.set_defaults(run=run)
 
 

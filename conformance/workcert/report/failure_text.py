@@ -75,7 +75,7 @@ def flaky_mark(failure: FailureReport) -> str:
 def reproduced_text(failure: FailureReport) -> str:
     if failure.reproduced is None:
         return "It was not replayed."
-    shrinking = f"; shrunk in {failure.executions} executions" if failure.executions else ""
+    shrinking = f"; shrunk in {failure.executions} executions" if failure.executions else "; not shrunk"
     return "Reproduced {} of {}".format(*failure.reproduced) + f"{shrinking}."
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from attrs import frozen
 
 from workcert.backends.registry import LoadedBackend
+from workcert.raised import text_of, told
 
 CALL_LIMIT_S: Final = 30.0
 """A call that takes longer counts as hung. POSIX and the main thread only; elsewhere a hung call hangs the run."""
@@ -66,12 +67,12 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
         raw = str(error.code)
         return Refusal(backend.codes.get(raw, raw), error.details, raw)
     except binding.unavailable as error:
-        return Unavailable(error.definite, str(error))
+        return Unavailable(error.definite, text_of(error))
     except (CallHung, KeyboardInterrupt):
         raise
     except BaseException as error:
         # Exits and cancellations too: whatever an adapter raises is a finding, not a fault of the kit.
-        return Crashed(f"{type(error).__name__}: {error}", error)
+        return Crashed(told(error), error)
 
 
 @contextlib.contextmanager

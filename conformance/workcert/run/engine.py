@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 import attrs
-from attrs import frozen
+from attrs import define, field, frozen
 
 from workcert.backends.registry import LoadedBackend
 from workcert.cases.library import builtin_cases
@@ -26,6 +26,9 @@ from workcert.shrink import alike, settled, shrink
 REPLAYS: Final = 3
 SHRINK_BUDGET: Final = 500
 SETTLE_BUDGET: Final = 100
+RUN_BUDGET: Final = 2500
+"""Executions for shrinking in all scenarios of a run: one fault can break a hundred cases, and the rest replay as
+they were written."""
 
 
 class Effort(StrEnum):
@@ -106,20 +109,42 @@ def select(cases: Sequence[Case], only: Sequence[str], backend: LoadedBackend) -
     return tuple(case for case in cases if wanted & set(case.header.requirements))
 
 
+@define
+class Shrinking:
+    """Which failures of a run are still worth shrinking: the first of each requirement, as far as the budget goes."""
+
+    left: int = RUN_BUDGET
+    _shrunk: set[str] = field(factory=set)
+
+    def wanted(self, failure: Failure) -> bool:
+        return self.left > 0 and failure.requirement not in self._shrunk
+
+    def spent(self, ended: CaseEnded) -> None:
+        if ended.executions and ended.failure is not None:
+            self.left -= ended.executions
+            self._shrunk.add(ended.failure.requirement)
+
+
 def run_scenarios(store: StoreUnderTest, cases: Sequence[Case], emit: Emit) -> None:
     """Every case once, in order."""
     began = time.perf_counter()
     emit(SuiteStarted(store.backend.binding.name, "scenarios", len(cases)))
+    shrinking = Shrinking()
     for case in cases:
-        emit_case(store, "scenarios", case, run_case(store, case), emit)
+        emit_case(store, "scenarios", case, run_case(store, case), emit, shrinking)
     emit(SuiteEnded("scenarios", time.perf_counter() - began))
 
 
-def emit_case(store: StoreUnderTest, suite: str, case: Case, run: CaseRun, emit: Emit) -> None:
-    """Say what became of a case; a failure is replayed and shrunk first."""
+def emit_case(
+    store: StoreUnderTest, suite: str, case: Case, run: CaseRun, emit: Emit, shrinking: Shrinking | None = None
+) -> None:
+    """Say what became of a case; a failure is replayed, and shrunk if that is wanted, first."""
     name = case.header.name
     if run.verdict is Verdict.FAILED and run.failure is not None:
-        emit(examined(store, suite, case, run.failure))
+        ended = examined(store, suite, case, run.failure, shrinking is None or shrinking.wanted(run.failure))
+        if shrinking is not None:
+            shrinking.spent(ended)
+        emit(ended)
         return
     if run.verdict is Verdict.PASSED:
         for step in run.steps:
@@ -127,8 +152,8 @@ def emit_case(store: StoreUnderTest, suite: str, case: Case, run: CaseRun, emit:
     emit(CaseEnded(suite, name, run.verdict, case, case.header.requirements, reason=run.reason, steps=run.steps))
 
 
-def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure) -> CaseEnded:
-    """Replay a failing case three times, shrink it if it failed each time, and say so."""
+def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, shrinking: bool = True) -> CaseEnded:
+    """Replay a failing case three times, shrink it if it failed each time and that is wanted, and say so."""
     again = [run_case(store, case) for _ in range(REPLAYS)]
     failed = [run for run in again if run.failure is not None]
     if len(failed) < REPLAYS:
@@ -137,7 +162,7 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure) ->
         return CaseEnded(
             suite, case.header.name, Verdict.FLAKY, case, failure=failure, steps=steps, reproduced=reproduced
         )
-    if failure.kind is Kind.EXPECTATION:
+    if failure.kind is Kind.EXPECTATION or not shrinking:
         # The judge agrees with the store; only a written expectation does not, and smaller cases have none.
         return CaseEnded(
             suite,

@@ -19,6 +19,7 @@ from attrs import define, field
 from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
+from workcert.raised import told
 from workcert.run.calling import CallHung
 
 FRESH_EVERY: Final = 20
@@ -51,6 +52,8 @@ class StoreUnderTest:
     _examples: int = 0
     known: str | None = None
     """The key of a record that the present example has seen stored, to look for after a reset."""
+    reads: bool = False
+    """Some record has been read back: where none ever was, it is the read that is wrong, and no ability."""
 
     @classmethod
     def of(cls, backend: LoadedBackend) -> StoreUnderTest:
@@ -148,9 +151,9 @@ class StoreUnderTest:
             cause = "Is its server running, and are its packages installed?"
             if isinstance(error, TypeError) and not _can_take(self.backend.adapter.open, place, self._config):
                 cause = "It is called as open(place, config)"
-            raise BackendError(
-                f"{self.backend.name} cannot open a store: {type(error).__name__}: {error}. {cause}"
-            ) from error
+            elif self._config:
+                cause = f"The case asks for config = {dict(self._config)!r}; can open(place, config) take that?"
+            raise BackendError(f"{self.backend.name} cannot open a store: {told(error)}. {cause}") from error
         if opened is None:
             raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
         return Synchronous(opened)
@@ -189,7 +192,7 @@ class StoreUnderTest:
         except (CallHung, BackendError):
             raise
         except (Exception, SystemExit) as error:
-            self.accuse(name, f"handle.{name} raised {type(error).__name__}: {error}")
+            self.accuse(name, f"handle.{name} raised {told(error)}")
 
     def accuse(self, ability: str, what: str, otherwise: str = "") -> NoReturn:
         """Say that a claimed ability is not there, and what to do."""
@@ -224,7 +227,7 @@ class StoreUnderTest:
         """
         trouble = self._close_handles()
         if trouble is not None:
-            self.accuse("restart", f"handle.close raised {type(trouble).__name__}: {trouble}")
+            self.accuse("restart", f"handle.close raised {told(trouble)}")
 
     def _close_handles(self) -> BaseException | None:
         """Every handle is closed, whatever one of them raises; the first thing that was raised."""

@@ -111,6 +111,8 @@ class Connection:
         self._path = str(settings.path.absolute())
         self._main_file: open_files.MainFile | None = None
         self._log: open_files.Log | None = None
+        # SQLite makes an empty log at its first read, so that it could not be told afterwards.
+        self._log_was_gone = open_files.lacks_its_log(self._path)
         if sqlite3.sqlite_version_info < schema.LEAST_SQLITE:
             raise self._contract.unavailable(
                 f"SQLite {sqlite3.sqlite_version} has no strict tables. Use a Python with 3.37 or later.",
@@ -125,6 +127,8 @@ class Connection:
 
     def _unavailable(self, error: sqlite3.Error, *, definite: bool = True) -> Exception:
         step = _NEXT_STEP.get(_primary_code(error), "Check the file and the disk.")
+        if _primary_code(error) == sqlite3.SQLITE_IOERR and self._log_was_gone:
+            step = open_files.LOG_IS_GONE
         outcome = "Nothing was written." if definite else "It may be written or not: read before calling again."
         return self._contract.unavailable(f"{self._settings.path}: {error}. {step} {outcome}", definite)
 

@@ -18,6 +18,13 @@ CAN_VANISH: Final = os.name != "nt"
 """Windows refuses to remove or rename a file that SQLite has open, and a look at it costs more there."""
 
 
+LOG_IS_GONE: Final = (
+    "Its -wal file, a part of the database, was removed while handles have it open. Put it back, or close every handle "
+    "on the database and only then open the store anew: the last one to close moves what was committed into the main "
+    "file."
+)
+
+
 class LostFileError(Exception):
     """A file is not under its name any more; nothing was written, and the text says what to do."""
 
@@ -86,6 +93,12 @@ class Log:
                 "open. Nothing was written. Put it back to go on. Else close every handle on the database, and only "
                 "then open the store anew: the last one to close moves what was committed into the main file."
             )
+
+
+def lacks_its_log(path: str) -> bool:
+    """Whether others have the database open, by its shared memory, and its log is not under its name."""
+    real = os.path.realpath(path)
+    return os.path.exists(real + "-shm") and not os.path.exists(real + "-wal")
 
 
 def log_of(path: str) -> Log | None:

@@ -24,7 +24,7 @@ class Unseen:
     """The value of a free choice that the answer and the record do not show."""
 
     def __repr__(self) -> str:
-        return "UNSEEN"
+        return "not shown"
 
 
 UNSEEN: Final = Unseen()
