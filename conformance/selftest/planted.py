@@ -48,7 +48,7 @@ class Store:
     jobs: dict[str, _Job] = field(factory=dict)
 
     def call(self, step: Call, args: Mapping[str, Any]) -> Any:
-        now = step.at_s or 0
+        now = step.at or 0
         if step.call == "admit":
             return self._admit(args["request"])
         if step.call == "recover_expired":
@@ -162,7 +162,7 @@ def _happened(step: Call, args: Mapping[str, Any], answer: Any, store: Store) ->
         job = answer["workload"]["workload_id"]
     token = args.get("fencing_token", store.jobs[job].token if ok and step.call == "claim" else 0)
     state = store.jobs[job].state if job in store.jobs else ""
-    now = args["request"]["created_at"] if step.call == "admit" else step.at_s or 0
+    now = args["request"]["created_at"] if step.call == "admit" else step.at or 0
     return Happened(step.call, ok, step.on, job, args.get("worker_id", ""), token, now, args, state)
 
 
@@ -314,7 +314,7 @@ class Walk:
         name = name if self.claims or name in ("admit", "get", "recover_expired") else "claim"
         step = Call(self.id(), on or self.draw.choice("AB"), name, self.args(name), self.now, note="drawn")
         if name in ("admit", "get"):
-            step = evolve(step, at_s=None)
+            step = evolve(step, at=None)
         if name == "admit":
             self.admits.append(step)
         if name == "claim":

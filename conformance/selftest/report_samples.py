@@ -45,19 +45,19 @@ def admit(identifier: str = "w", **members: Any) -> Call:
     return Call(identifier, "A", "admit", {"request": {**_request(), **members}})
 
 
-def claim(identifier: str, at_s: int, lease_ms: int = 10000, on: str = "A") -> Call:
+def claim(identifier: str, at: int, lease_ms: int = 10000, on: str = "A") -> Call:
     args = {"workload_id": WORK, "worker_id": "a", "capabilities": ["email:send"], "lease_ms": lease_ms}
-    return Call(identifier, on, "claim", args, at_s)
+    return Call(identifier, on, "claim", args, at)
 
 
-def fenced(identifier: str, call: str, at_s: int, of_claim: str = "c1", **args: Any) -> Call:
+def fenced(identifier: str, call: str, at: int, of_claim: str = "c1", **args: Any) -> Call:
     fence = {
         "workload_id": WORK,
         "claim_id": Ref(f"{of_claim}.claim_id"),
         "worker_id": "a",
         "fencing_token": Ref(f"{of_claim}.fencing_token"),
     }
-    return Call(identifier, "A", call, {**fence, **args}, at_s)
+    return Call(identifier, "A", call, {**fence, **args}, at)
 
 
 def case(*steps: Step, requirements: Sequence[str] = ("WRK-CLM-01",), **header: Any) -> Case:

@@ -24,7 +24,6 @@ from workcert.cases import (
     Repeat,
     Restart,
     Together,
-    addressed,
     contracts,
     every_step,
     load_case,
@@ -293,7 +292,7 @@ def cases(draw: st.DrawFn) -> Case:
                 "capabilities": draw(st.lists(TEXTS, max_size=2)),
                 "lease_ms": draw(st.integers(0)),
             },
-            at_s=draw(st.integers()),
+            at=draw(st.integers()),
             expect=None if bare else draw(st.none() | EXPECTATIONS),
             record=None if bare else draw(st.none() | MATCHERS.filter(lambda m: m is not None) | st.just(UNCHANGED)),
             of=draw(st.none() | TEXTS),
@@ -375,14 +374,6 @@ def test_required_abilities_follow_from_the_steps() -> None:
         "inject",
         "restart",
     }
-
-
-def test_the_addressed_record() -> None:
-    call = Call("c", "A", "claim", {})
-    assert addressed(call, {"workload_id": "w"}, None) == "w"
-    assert addressed(call, {}, {"workload": {"workload_id": "v"}, "created": True}) == "v"
-    assert addressed(call, {}, []) is None
-    assert addressed(attrs.evolve(call, of="u"), {"workload_id": "w"}, None) == "u"
 
 
 def test_calls_come_from_the_ports() -> None:

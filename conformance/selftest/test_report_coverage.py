@@ -9,6 +9,7 @@ from workcert.cases import Case, Together, builtin_cases
 from workcert.report.coverage import Coverage, summary, tables
 from workcert.report.model import CheckCount, SideCount
 from workcert.run.events import StepJudged
+from workspec.core.choice import OTHER
 from workspec.workload.contract import CONTRACT
 
 from .report_samples import admit, case, claim, collected, events_of, fenced, specification
@@ -80,10 +81,18 @@ def test_every_key_that_a_run_shows_is_in_the_tables(everything: Coverage) -> No
     assert len({row.key for row in found.comparisons}) == len(found.comparisons)
 
 
-def test_a_step_that_was_not_made_counts_for_nothing_and_its_case_in_part() -> None:
+def test_a_step_that_could_not_be_made_counts_for_nothing() -> None:
     left_out = fenced("s1", "start", 12, of_claim="c2")
     coverage = counts(case(admit(), claim("c1", 11), claim("c2", 11), left_out))
     assert coverage.steps["scenarios"] == 3
+    # A case of a race names what only one of the two winners makes.
+    assert coverage.shown["WRK-CLM-01"] == 1
+
+
+def test_a_case_of_which_the_backend_does_a_step_its_own_way_shows_nothing_of_what_it_is_about() -> None:
+    backend = specification(choices={"G-11.lease-rounding": OTHER})
+    coverage = collected(events_of(backend, (case(admit(), claim("c1", 11)),))).coverage
+    assert coverage.steps["scenarios"] == 1
     assert coverage.shown["WRK-CLM-01"] == 0
     assert coverage.exercised("WRK-CLM-01") - coverage.exercised("WRK-CLM-01", in_part=False) == 1
 

@@ -215,7 +215,7 @@ def replay(contract: Contract, case: Case) -> Taken:
         wanted = contracts()["workload"].calls[step.call].arguments
         given = resolve(step.args, answers)
         call = Call(step.call, {name: structure(wanted[name], value) for name, value in given.items()})
-        now_s = contract.instant(call, step.at_s)
+        now_s = contract.instant(call, step.at)
         taken = Taken(contract, state, call, now_s, apply(contract, state, call, now_s))
         state, outcome = taken.done.state, taken.done.outcome
         answers[step.id] = to_json(outcome.value) if isinstance(outcome, Accepted) else None
@@ -273,7 +273,7 @@ def test_command_names_what_there_is(capsys: pytest.CaptureFixture[str], contrac
 def test_a_violation_is_printed_as_a_case_and_counts() -> None:
     found = search(without_step(operations.CLAIM, effects.spend_attempt), CI, 50)
     text = command.as_text(found, CI.text)
-    assert "WRK-INV-05: attempts within budget" in text
+    assert "WRK-INV-05: attempt_count counts the attempts" in text
     assert '"call": "claim"' in text
     assert parse(command.as_plain(found)["violations"][0]["case"]).header.contract == "workload"
 

@@ -79,7 +79,7 @@ def test_result_is_a_case_file(corpus: dict[tuple[str, int], Shrunk]) -> None:
 
 def test_times_do_not_run_backwards(corpus: dict[tuple[str, int], Shrunk]) -> None:
     for found in corpus.values():
-        times = [call.at_s for call in calls_of(found.case) if call.at_s is not None]
+        times = [call.at for call in calls_of(found.case) if call.at is not None]
         assert times == sorted(times)
 
 
@@ -111,16 +111,16 @@ def admit(step_id: str = "w", **changes: Any) -> Call:
     return Call(step_id, "A", "admit", {"request": request | changes})
 
 
-def claim(step_id: str, of: str = "w", at_s: int = 100, on: str = "A", lease_ms: int = 9000) -> Call:
+def claim(step_id: str, of: str = "w", at: int = 100, on: str = "A", lease_ms: int = 9000) -> Call:
     args = {"workload_id": Ref(f"{of}.workload.workload_id"), "worker_id": "worker", "capabilities": [],
             "lease_ms": lease_ms}  # fmt: skip
-    return Call(step_id, on, "claim", args, at_s)
+    return Call(step_id, on, "claim", args, at)
 
 
-def renew(step_id: str, of: str, at_s: int = 100, on: str = "A", plus: int | None = None) -> Call:
+def renew(step_id: str, of: str, at: int = 100, on: str = "A", plus: int | None = None) -> Call:
     args = {"workload_id": "w", "claim_id": Ref(f"{of}.claim_id"), "worker_id": "worker",
             "fencing_token": Ref(f"{of}.fencing_token", plus), "extension_ms": 1000}  # fmt: skip
-    return Call(step_id, on, "heartbeat", args, at_s)
+    return Call(step_id, on, "heartbeat", args, at)
 
 
 def when(shows: Callable[[Case], bool]) -> Callable[[Case], str | None]:
@@ -191,9 +191,9 @@ def test_an_answer_of_the_same_type_stands_in() -> None:
 
 
 def test_judgements_on_lost_steps_are_dropped() -> None:
-    judged = evolve(claim("d", at_s=5), expect=Ok({"fencing_token": Ref("c.fencing_token", 1)}))
+    judged = evolve(claim("d", at=5), expect=Ok({"fencing_token": Ref("c.fencing_token", 1)}))
     kept = evolve(judged, record={"state": "CLAIMED"}, of=Ref("w.workload.workload_id"))
-    case = case_of(admit(), claim("c", at_s=5), kept)
+    case = case_of(admit(), claim("c", at=5), kept)
     shows = when(lambda each: each.steps[-1].id == "d" and each.steps[-1].record is not None)
     found = shrink(case, shows).case
     assert [call.id for call in calls_of(found)] == ["w", "d"]
@@ -298,10 +298,10 @@ def test_plus_is_dropped_or_brought_near() -> None:
 
 
 def test_waits_become_short_and_keep_their_order() -> None:
-    case = case_of(admit(), claim("c", at_s=160), claim("d", at_s=500), claim("e", at_s=501))
-    shows = when(lambda each: size(each) == 4 and each.steps[2].at_s - each.steps[1].at_s >= 30)
+    case = case_of(admit(), claim("c", at=160), claim("d", at=500), claim("e", at=501))
+    shows = when(lambda each: size(each) == 4 and each.steps[2].at - each.steps[1].at >= 30)
     found = shrink(case, shows).case
-    assert [call.at_s for call in calls_of(found)] == [None, 0, 30, 30]
+    assert [call.at for call in calls_of(found)] == [None, 0, 30, 30]
     assert found.steps[0].args["request"]["created_at"] == 0
 
 

@@ -9,45 +9,86 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from workcert.cases.contracts import Contract as CallTable
-from workcert.cases.contracts import Signature, contracts
-from workcert.ordinary import WORKLOAD_REQUEST
+from workcert.cases.contracts import Signature
 from workspec.core.contract import Contract
+from workspec.core.record import Record
 from workspec.core.scope import Call
-from workspec.workload import legacy, profiles, vocabulary
-from workspec.workload.contract import CONTRACT as WORKLOAD
+
+
+def _nothing(_asked: Any) -> str:
+    return ""
+
+
+def _always(_key: str) -> bool:
+    return True
+
+
+@frozen
+class Found:
+    """A row as a store shows it: its version (None where it has none) and its record."""
+
+    version: int | None
+    record: Any
 
 
 @frozen(eq=False)
 class Binding:
-    """``read`` gets a handle and a key and gives the versioned record or None; ``profile_abilities`` what a profile
-    needs of the backend; ``tier_of`` the tier of a set of passed profiles."""
+    """``present`` turns a record of the model into what a read shows; ``profile_abilities`` says what a profile needs
+    of the backend, ``tier_of`` the tier of a set of passed profiles."""
 
     contract: Contract
     calls: CallTable
     error: type[Any]
     unavailable: type[Any]
     record: type[Any]
-    read: Callable[[Any, str], Any]
+    """The carrier that a read shows."""
+    present: Callable[[Record], Any]
+    read: Callable[[Any, str], Found | None]
+    """From a handle and a key. Whatever else it gives is a finding."""
     reads: frozenset[str]
+    """The calls that change nothing."""
     profile_abilities: Mapping[str, tuple[str, ...]]
     profile_methods: Mapping[str, tuple[str, ...]]
     tier_of: Callable[[frozenset[str]], str | None]
     key_of: Callable[[Any], str]
-    may_be_stale: Callable[[Call], bool]
-    """A read that may show an earlier state (P-06)."""
-    unversioned: tuple[str, ...]
-    """What the first update of a row without a version breaks when it does not do what any other update does."""
-    injectable: Callable[[Any], str]
-    """Why no version can have left this record behind; empty when one can."""
-    impossible: Callable[[Call], str]
-    """Why a call brings a record that no version can have left behind; empty when it does not."""
+    key_of_id: Callable[[str], str]
     fence: tuple[str, ...]
     """The arguments that together show which claim a call is made under."""
     ordinary: Mapping[str, Mapping[str, Any]]
-    """By the name of a large argument, what it holds in an ordinary call."""
+    """By the name of a large argument, what it, or each of its elements, holds in an ordinary call."""
+    omitted: Mapping[str, Mapping[str, Any]]
+    """By the name of a large argument, the members that a case may leave out, with the values that mean *omitted*."""
+    comparable: Callable[[Any], Any]
+    """An answer without what is not asserted of it."""
+    may_be_stale: Callable[[Call], bool] = lambda _call: False
+    """A read that may show an earlier state (P-06)."""
+    unversioned: tuple[str, ...] = ()
+    """What the first update of a row without a version breaks when it does not do what any other update does."""
+    injectable: Callable[[Any], str] = _nothing
+    """Why no version can have left this record behind; empty when one can."""
+    impossible: Callable[[Call], str] = _nothing
+    """Why a call brings a record that no version can have left behind; empty when it does not."""
+    versioned: bool = True
+    """Rows have a version that moves exactly when the record does."""
+    legible: Callable[[str], bool] = _always
+    """A record with this key can be read back one by one."""
+    reading: tuple[str, ...] = ()
+    """The methods that reading back needs; a store without them is judged by its answers alone."""
+    glance: Callable[[Any, str], Any] | None = None
+    """The record of a key as far as it is quickly read, None if there is none; for rows that a call is not about."""
+    total: Callable[[Any], int] | None = None
+    """How many records the store holds, where it has `counts`."""
+    referred: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    """By call, the members of its answer by which later calls name what it made."""
+    has_clock: bool = False
+    """The store has a clock of its own; the kit stops it and puts it where a step says."""
+    configured: Mapping[str, str] = field(factory=dict)
+    """What a store may be asked for when it is opened, and the choice that this declares."""
+    ended_transaction: tuple[str, Mapping[str, Any]] = ("", {})
+    """The refusal of a call inside a transaction that has ended: code and details."""
 
     @property
     def name(self) -> str:
@@ -57,47 +98,10 @@ class Binding:
         return self.calls.calls[call]
 
 
-def _tier_name(passed: frozenset[str]) -> str | None:
-    tier = profiles.tier_of(passed)
-    return None if tier is None else tier.name
-
-
-def _claim_without_attempt(workload: vocabulary.Workload) -> str:
-    lacking = workload.current_claim is not None and not workload.attempts
-    return "the record holds a claim without an attempt" if lacking else ""
-
-
-def _in_its_file(call: Call) -> str:
-    """A legacy file is looked through; one that cannot be read is the store's to refuse."""
-    if call.name != "migrate":
-        return ""
-    try:
-        records = legacy.read(call.arguments["source"]).records.values()
-    except legacy.MalformedFile:
-        return ""
-    return next(filter(None, (_claim_without_attempt(WORKLOAD.present(record)) for record in records)), "")
-
-
 @cache
 def bindings() -> Mapping[str, Binding]:
     """Every contract by name."""
-    workload = Binding(
-        contract=WORKLOAD,
-        calls=contracts()["workload"],
-        error=vocabulary.WorkloadError,
-        unavailable=vocabulary.StoreUnavailable,
-        record=vocabulary.Workload,
-        read=lambda handle, key: handle.get(workload_id=key, fresh=True),
-        reads=frozenset({"get", "list_workloads"}),
-        profile_abilities={profile.name: profile.abilities for profile in profiles.PROFILES},
-        profile_methods={profiles.MIGRATION: ("migrate",)},
-        tier_of=_tier_name,
-        key_of=lambda workload: str(workload.workload_id),
-        may_be_stale=lambda call: call.arguments.get("fresh") is False,
-        unversioned=("WRK-ROW-02", "WRK-ROW-01"),
-        injectable=_claim_without_attempt,
-        impossible=_in_its_file,
-        fence=("workload_id", "claim_id", "worker_id", "fencing_token"),
-        ordinary={"request": WORKLOAD_REQUEST},
-    )
-    return {workload.name: workload}
+    from workcert.bound.jobs import jobs
+    from workcert.bound.workload import workload
+
+    return {binding.name: binding for binding in (workload(), jobs())}

@@ -22,11 +22,13 @@ from attrs import frozen
 
 from workcert.references import (
     REFERENCE,
+    Copies,
     JsonBytes,
     Ref,
     ReferenceFault,
     Refused,
     RefusedReference,
+    RepeatBytes,
     RepeatText,
     Text,
     UnknownReference,
@@ -39,12 +41,14 @@ from workspec.core.choice import UNSEEN as NOT_SHOWN
 __all__ = [
     "LITERAL_FORMS",
     "CodecError",
+    "Copies",
     "Form",
     "JsonBytes",
     "Ref",
     "ReferenceFault",
     "Refused",
     "RefusedReference",
+    "RepeatBytes",
     "RepeatText",
     "Text",
     "UnknownReference",
@@ -67,6 +71,9 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
 _MOST_DIGITS = 1000
 MOST_LEVELS: Final = 128
 """Objects and arrays within each other. Values pass through several recursions of the kit on their way to a store."""
+MOST_COPIES: Final = 10_000
+MOST_DIGITS: Final = 12
+_COPIES: Final = frozenset({"of", "count", "member", "first", "digits"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -290,7 +297,7 @@ def _plain(value: Any, place: str, nested: Callable[[Any], Any] | None) -> Any:
             if not isinstance(key, str):
                 raise CodecError(place, f"the key {key!r} is no text")
             _whole_text(key, f"{place} (a member name)")
-        return {key: inner(member, f".{key}") for key, member in value.items()}
+        return {key: inner(member, f".{key}") for key, member in value.items() if member is not NOT_SHOWN}
     if isinstance(value, (set, frozenset)):
         return sorted((inner(member, "{}") for member in value), key=lambda member: dumps(member, sort=True))
     if isinstance(value, (list, tuple)):
@@ -310,7 +317,12 @@ def _text_of(raw: Mapping[str, Any], name: str, place: str) -> str:
     return str(raw[name])
 
 
-def _read_bytes(raw: Mapping[str, Any], place: str, _: Any) -> bytes:
+def _read_bytes(raw: Mapping[str, Any], place: str, walk: Callable[[Any, str], Any]) -> bytes | RepeatBytes:
+    if isinstance(raw["$bytes"], dict):
+        repeated = walk(raw["$bytes"], place)
+        if not isinstance(repeated, RepeatText):
+            raise CodecError(place, "$bytes needs base64, or a $repeat of a text")
+        return RepeatBytes(repeated.text, repeated.count)
     try:
         return base64.b64decode(_text_of(raw, "$bytes", place), validate=True)
     except (binascii.Error, ValueError):
@@ -366,10 +378,28 @@ def _read_text(raw: Mapping[str, Any], place: str, walk: Callable[[Any, str], An
     return Text(tuple(parts))
 
 
+def _read_copies(raw: Mapping[str, Any], place: str, walk: Callable[[Any, str], Any]) -> Copies:
+    body = raw["$copies"]
+    if not isinstance(body, dict) or not {"of", "count", "member"} <= body.keys() <= _COPIES:
+        raise CodecError(place, '$copies needs {"of": {...}, "count": ..., "member": ...}, and takes first and digits')
+    of, count, member = walk(body["of"], f"{place}.of"), body["count"], body["member"]
+    first, digits = body.get("first", 0), body.get("digits", 1)
+    if not isinstance(of, dict) or not isinstance(member, str) or not isinstance(of.get(member), str):
+        raise CodecError(place, "$copies needs an object, and the name of a text member of it")
+    numbers = (count, first, digits)
+    if any(type(number) is not int or number < 0 for number in numbers) or count > MOST_COPIES or digits > MOST_DIGITS:
+        raise CodecError(place, f"$copies takes integers from 0, {MOST_COPIES} copies at most")
+    return Copies(of, count, member, first, digits)
+
+
+def _write_copies(node: Copies, walk: Callable[[Any], Any]) -> dict[str, Any]:
+    written = {"of": walk(node.of), "count": node.count, "member": node.member}
+    return {"$copies": {**written, "first": node.first, "digits": node.digits}}
+
+
 LITERAL_FORMS: Mapping[str, Form] = {
     form.tag: form
     for form in (
-        Form("$bytes", None, _read_bytes, None),
         Form("$int", None, _read_int, None),
         Form("$value", None, _read_value, None),
         Form(
@@ -378,6 +408,13 @@ LITERAL_FORMS: Mapping[str, Form] = {
             _read_repeat,
             lambda node, _: {"$repeat": {"text": node.text, "count": node.count}},
         ),
+        Form(
+            "$bytes",
+            RepeatBytes,
+            _read_bytes,
+            lambda node, _: {"$bytes": {"$repeat": {"text": node.text, "count": node.count}}},
+        ),
+        Form("$copies", Copies, _read_copies, _write_copies),
         Form("$ref", Ref, _read_ref, _write_ref, frozenset({"plus", "append"})),
         Form("$text", Text, _read_text, lambda node, walk: {"$text": [walk(part) for part in node.parts]}),
         Form(

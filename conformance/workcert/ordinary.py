@@ -30,3 +30,47 @@ WORKLOAD_REQUEST: Final[dict[str, Any]] = {
     },
 }
 """The base request of the scenarios; members that it lacks are absent."""
+
+ENVELOPE: Final[dict[str, Any]] = {
+    "id": "j1",
+    "kind": "mail",
+    "schema_version": 0,
+    "payload": b"",
+    "queue": "q",
+    "partition_key": "",
+    "rate_class": "",
+    "weight": 0,
+    "fingerprint": "",
+    "priority": 0,
+    "attempt": 0,
+    "crash_attempt": 0,
+    "max_attempts": 0,
+    "scheduled_at_ms": 0,
+    "timeout_ms": 0,
+    "deadline_ms": 0,
+    "unique_key": None,
+    "unique_states": 0,
+    "unique_window_ms": 0,
+    "unique_replace": 0,
+    "unique_debounce_ms": 0,
+    "unique_exclude_kind": False,
+    "retention_ms": 86_400_000,
+    "periodic_schedule_id": "",
+    "periodic_tick_ms": 0,
+    "headers": {},
+    "tags": [],
+    "pending": False,
+    "sticky_worker": "",
+}
+"""The base envelope of the scenarios of the jobs contract."""
+
+OMITTED: Final[dict[str, dict[str, Any]]] = {
+    "Envelope": {
+        **{name: value for name, value in ENVELOPE.items() if not value},
+        "retention_ms": 0,
+        "queue": "",
+    },
+    "JobFilter": {"tags_all": [], "tags_any": []},
+    "Checkpoint": {"completed_steps": [], "schema_version": 0, "step_set_hash": "", "crashes_by_step": []},
+}
+"""By the name of a carrier, the values of the members that a case may leave out: they mean *omitted* there."""

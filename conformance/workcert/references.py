@@ -63,6 +63,26 @@ class RepeatText:
 
 
 @frozen
+class RepeatBytes:
+    """The UTF-8 bytes of a text ``count`` times over."""
+
+    text: str
+    count: int
+
+
+@frozen
+class Copies:
+    """An array of ``count`` objects that differ in one text member alone, to which a number is appended, from ``first``
+    on, in ``digits`` digits at least."""
+
+    of: Any
+    count: int
+    member: str
+    first: int = 0
+    digits: int = 1
+
+
+@frozen
 class Text:
     """Parts joined to one text. A referenced integer is written in decimal."""
 
@@ -100,7 +120,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
-    """The value with references, `Text`, `RepeatText` and `JsonBytes` replaced by what they stand for.
+    """The value with references and the other nodes of this module replaced by what they stand for.
 
     Args:
         value: plain JSON, or a matcher, with such nodes inside.
@@ -118,11 +138,20 @@ def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
             return "".join(_as_text(resolve(part, answers)) for part in parts)
         case RepeatText(text, count):
             return text * count
+        case RepeatBytes(text, count):
+            return text.encode("utf-8") * count
+        case Copies():
+            return _copied(value, resolve(value.of, answers))
         case JsonBytes(inner):
             plain = resolve(inner, answers)
             text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
             return text.encode("utf-8")
     return _rebuilt(value, lambda member: resolve(member, answers))
+
+
+def _copied(copies: Copies, of: Mapping[str, Any]) -> list[dict[str, Any]]:
+    numbers = range(copies.first, copies.first + copies.count)
+    return [{**of, copies.member: f"{of[copies.member]}{number:0{copies.digits}d}"} for number in numbers]
 
 
 def _rebuilt(value: Any, change: Any) -> Any:

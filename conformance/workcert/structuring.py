@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
+
+from workcert.ordinary import OMITTED
 
 _Build = Callable[[Any, str], Any]
 
@@ -30,8 +33,9 @@ def structure(wanted: Any, value: Any, place: str = "$") -> Any:
 
     Args:
         wanted: an attrs class, ``tuple[X, ...]``, ``Sequence[X]`` (becomes a tuple), ``list[X]``,
-            ``frozenset[X]``, ``Mapping[str, X]``, ``X | None``, str, int, float, bool, bytes or `AnyJson`.
-            A missing member that may be None is None.
+            ``frozenset[X]``, ``Mapping[str, X]``, ``X | None``, ``tuple[X, Y]``, an enumeration of texts (an unknown
+            text stays a text), str, int, float, bool, bytes or `AnyJson`. A missing member that may be None is None;
+            some others have a value that stands for *omitted* (`OMITTED`).
         value: plain value, without references.
 
     Raises:
@@ -53,7 +57,11 @@ def _builder(wanted: Any) -> _Build:
         return _none
     if isinstance(wanted, type) and attrs.has(wanted):
         return _carrier(wanted)
+    if isinstance(wanted, type) and issubclass(wanted, StrEnum):
+        return _name(wanted)
     origin, args = get_origin(wanted), get_args(wanted)
+    if origin is tuple and Ellipsis not in args:
+        return _row(args)
     if origin in (Union, types.UnionType):
         return _optional(args)
     if origin in (tuple, Sequence):
@@ -81,6 +89,31 @@ def _scalar(wanted: type) -> _Build:
         if wanted is float and type(value) is int:
             return value
         raise CodecError(place, f"expected {_NAMES[wanted]}, found {_kind(value)}")
+
+    return build
+
+
+def _name(wanted: type[StrEnum]) -> _Build:
+    known = {member.value: member for member in wanted}
+
+    def build(value: Any, place: str) -> Any:
+        if not isinstance(value, str):
+            raise CodecError(place, f"expected {_NAMES[str]}, found {_kind(value)}")
+        # A store must see a name that does not exist, to be able to refuse it.
+        return known.get(value, value)
+
+    return build
+
+
+def _row(members: tuple[Any, ...]) -> _Build:
+    builders = [_builder(member) for member in members]
+
+    def build(value: Any, place: str) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != len(builders):
+            raise CodecError(place, f"expected an array of {len(builders)}, found {_kind(value)}")
+        return tuple(
+            inner(each, f"{place}[{index}]") for index, (inner, each) in enumerate(zip(builders, value, strict=True))
+        )
 
     return build
 
@@ -119,7 +152,9 @@ def _carrier(wanted: type[Any]) -> _Build:
     hints = hints_of(wanted)
     names = [field.name for field in attrs.fields(wanted) if field.init]
     builders = {name: _builder(hints[name]) for name in names}
+    usual = OMITTED.get(wanted.__name__, {})
     absent_ok = {name for name in names if type(None) in get_args(hints[name]) or hints[name] is AnyJson}
+    absent_ok |= usual.keys()
 
     def build(value: Any, place: str) -> Any:
         if not isinstance(value, Mapping):
@@ -130,7 +165,7 @@ def _carrier(wanted: type[Any]) -> _Build:
         missing = [name for name in names if name not in value and name not in absent_ok]
         if missing:
             raise CodecError(f"{place}.{missing[0]}", f"missing, and {wanted.__name__} needs it")
-        return wanted(**{name: builders[name](value.get(name), f"{place}.{name}") for name in names})
+        return wanted(**{name: builders[name](value.get(name, usual.get(name)), f"{place}.{name}") for name in names})
 
     return build
 

@@ -1,6 +1,7 @@
 """The generated tables on disk: written into ``<out>/<contract>/``, and compared with what the rules give now.
 
-Above them stands ``<out>/index.md``, which links the pages of every contract, whichever were asked for.
+Above them stands ``<out>/index.md``, which links the pages of every contract, whichever were asked for, and the
+certificates in ``<out>/certificates/<store>/``.
 
 `run` is the command ``workcert tables``; its answer is the exit code: 0 done or all equal, 1 a file differs, 2 could
 not run.
@@ -15,9 +16,10 @@ from typing import Final
 
 from attrs import frozen
 
-from workspec.core.contract import Contract
+from workcert.certificates import DamagedCertificate, certificates
+from workspec.core.contract import Contract, digest
 from workspec.jobs.contract import CONTRACT as JOBS
-from workspec.render.markdown import GENERATED
+from workspec.render.markdown import GENERATED, code, plain, table
 from workspec.render.pages import INDEX, overview, render
 from workspec.workload.contract import CONTRACT as WORKLOAD
 
@@ -87,7 +89,7 @@ def write_index(folder: Path) -> tuple[Path, ...]:
     Raises:
         OSError: the folder or the file cannot be written.
     """
-    return _write_files(_index(), folder)
+    return _write_files(_index(folder), folder)
 
 
 def check_index(folder: Path) -> list[Difference]:
@@ -96,11 +98,31 @@ def check_index(folder: Path) -> list[Difference]:
     Raises:
         OSError: the file cannot be read.
     """
-    return _check_files(_index(), folder)
+    return _check_files(_index(folder), folder)
 
 
-def _index() -> Mapping[str, str]:
-    return {INDEX: overview(CONTRACTS.values())}
+def _index(folder: Path) -> Mapping[str, str]:
+    return {INDEX: overview(CONTRACTS.values(), _certificate_blocks(folder))}
+
+
+def _certificate_blocks(folder: Path) -> tuple[str, ...]:
+    """The certificates that are there; one of an older specification says so."""
+    found = certificates(folder)
+    if not found:
+        return ()
+    now = {name: digest(contract) for name, contract in CONTRACTS.items()}
+    rows = [
+        (
+            f"[{plain(each.store)}]({each.page})",
+            plain(f"{each.contract} {each.version}"),
+            plain(each.verdict),
+            plain(each.tier),
+            code(each.digest) if now.get(each.contract) == each.digest else f"{code(each.digest)}, of an older text",
+        )
+        for each in found
+    ]
+    headers = ("store", "contract", "verdict", "tier", "digest of the specification")
+    return ("## Certificates", "What the kit says of the stores of this project.", table(headers, rows))
 
 
 def _write_files(files: Mapping[str, str], directory: Path) -> tuple[Path, ...]:
@@ -158,6 +180,9 @@ def run(check: bool, contracts: Iterable[str] = (), out: Path | str | None = Non
     act = _check if check else _write
     try:
         return max(act(names, folder))
+    except DamagedCertificate as error:
+        print(error)
+        return 2
     except OSError as error:
         print(f"{error}; is {folder} the right folder? Name another with --out DIR")
         return 2

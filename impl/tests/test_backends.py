@@ -13,7 +13,11 @@ from attrs import frozen
 
 import workstore.memory
 from workspec.workload.ports import MigratingStore, WorkloadStore
-from workstore.backends import MEMORY, SQLITE
+from workstore.backends import MEMORY as IN_MEMORY
+from workstore.backends import SQLITE as ON_SQLITE
+
+MEMORY, MEMORY_JOBS = IN_MEMORY
+SQLITE, SQLITE_JOBS = ON_SQLITE
 
 BOTH = pytest.mark.parametrize("backend", [MEMORY, SQLITE], ids=["memory", "sqlite"])
 

@@ -4,16 +4,18 @@ points; nothing of it is imported here, so that a store can be used without it."
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field
 
 from workstore.memory import WorkloadStore as MemoryStore
+from workstore.memory.jobs import JobStore as MemoryJobStore
 
 if TYPE_CHECKING:
     from workstore.sqlite import WorkloadStore as SqliteStore
+    from workstore.sqlite.jobs import JobStore as SqliteJobStore
 
 
 class Place(Protocol):
@@ -26,25 +28,44 @@ class Place(Protocol):
     def name(self) -> str: ...
 
 
-@define
-class _Shared:
-    """One in-memory store and how many handles on it are open."""
+class HandledStore(Protocol):
+    """An in-memory store, of which every further handle shares the rows."""
 
-    store: MemoryStore
-    handles: int = 0
+    def handle(self, *, on_close: Callable[[], None] | None = None) -> Any: ...
+
+
+@define
+class Shelf:
+    """In-memory stores by place. Handles on one place share their rows; the last one to close takes the rows with
+    it."""
+
+    _stores: dict[tuple[str, str], tuple[HandledStore, list[int]]] = field(factory=dict)
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def handle(self, place: Place, make: Callable[[], HandledStore]) -> Any:
+        key = (str(place.path), place.name)
+        with self._lock:
+            store, handles = self._stores.setdefault(key, (make(), [0]))
+            handles[0] += 1
+        return store.handle(on_close=lambda: self._release(key))
+
+    def _release(self, key: tuple[str, str]) -> None:
+        with self._lock:
+            _store, handles = self._stores[key]
+            handles[0] -= 1
+            if handles[0] == 0:
+                del self._stores[key]
 
 
 @define
 class MemoryBackend:
-    """The in-memory store. Handles on one place share their rows; the last one to close takes the rows with
-    it, which is why DURABLE and restart are not claimed."""
+    """The in-memory store. It loses its rows with the last handle, which is why DURABLE and restart are not claimed."""
 
     contract: str = "workload"
     profiles: frozenset[str] = frozenset({"CORE", "WRITERS", "DEPENDENCIES", "SECRETS", "LEGACY", "MIGRATION"})
     abilities: frozenset[str] = frozenset({"second_handle", "reset", "inject", "snapshot", "pause"})
     choices: dict[str, str] = field(factory=dict)
-    _shared: dict[tuple[str, str], _Shared] = field(factory=dict, init=False, repr=False)
-    _lock: threading.Lock = field(factory=threading.Lock, init=False, repr=False)
+    _shelf: Shelf = field(factory=Shelf, init=False, repr=False)
 
     def open(self, place: Place, config: Mapping[str, Any]) -> MemoryStore:
         """A handle on the rows at this place, which are made when no handle on it is open.
@@ -53,18 +74,8 @@ class MemoryBackend:
             ValueError: the configuration has keys; this store knows none.
         """
         _refuse_config(config)
-        key = (str(place.path), place.name)
-        with self._lock:
-            shared = self._shared.setdefault(key, _Shared(MemoryStore()))
-            shared.handles += 1
-        return shared.store.handle(on_close=lambda: self._release(key))
-
-    def _release(self, key: tuple[str, str]) -> None:
-        with self._lock:
-            shared = self._shared[key]
-            shared.handles -= 1
-            if shared.handles == 0:
-                del self._shared[key]
+        opened: MemoryStore = self._shelf.handle(place, MemoryStore)
+        return opened
 
 
 @define
@@ -97,5 +108,55 @@ def _refuse_config(config: Mapping[str, Any]) -> None:
         raise ValueError(f"unknown configuration: {', '.join(sorted(config))}; the contract has none")
 
 
-MEMORY = MemoryBackend()
-SQLITE = SqliteBackend()
+_JOB_PROFILES: Final = frozenset(
+    {"CORE", "PAUSE", "RATE", "RESULT", "OUTPUT", "PROGRESS", "CLOCK", "INSPECT", "BACKPRESSURE", "TXN", "LIMITS"}
+    | {"WRITERS"}
+)
+_CONFIGURABLE: Final = frozenset({"crash_limit", "retry_base_ms", "retry_cap_ms"})
+
+
+@define
+class MemoryJobsBackend:
+    """The test double for job handlers. As above: no DURABLE, no restart."""
+
+    contract: str = "jobs"
+    profiles: frozenset[str] = _JOB_PROFILES
+    abilities: frozenset[str] = frozenset({"second_handle", "reset"})
+    configurable: frozenset[str] = _CONFIGURABLE
+    choices: dict[str, str] = field(factory=dict)
+    _shelf: Shelf = field(factory=Shelf, init=False, repr=False)
+
+    def open(self, place: Place, config: Mapping[str, Any]) -> MemoryJobStore:
+        """A handle on the rows at this place, which are made when no handle on it is open.
+
+        Raises:
+            TypeError, ValueError: an option that is none.
+        """
+        opened: MemoryJobStore = self._shelf.handle(place, lambda: MemoryJobStore(**config))
+        return opened
+
+
+@define
+class SqliteJobsBackend:
+    """The SQLite job store, in the file ``jobs.db`` of its place."""
+
+    contract: str = "jobs"
+    profiles: frozenset[str] = _JOB_PROFILES | {"DURABLE"}
+    abilities: frozenset[str] = frozenset({"second_handle", "reset", "restart"})
+    configurable: frozenset[str] = _CONFIGURABLE
+    choices: dict[str, str] = field(factory=dict)
+
+    def open(self, place: Place, config: Mapping[str, Any]) -> SqliteJobStore:
+        """A handle on the database at this place, which is created when nothing is there yet.
+
+        Raises:
+            TypeError, ValueError: an option that is none.
+            StoreUnavailable: the file cannot be opened.
+        """
+        from workstore.sqlite.jobs import JobStore as SqliteJobStore
+
+        return SqliteJobStore.open(place.path / "jobs.db", **config)
+
+
+MEMORY = (MemoryBackend(), MemoryJobsBackend())
+SQLITE = (SqliteBackend(), SqliteJobsBackend())

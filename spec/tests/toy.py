@@ -336,7 +336,9 @@ CONTRACT = Contract(
     transitions=TRANSITIONS,
     tables=(GIVING,),
     choices=(SERIAL, STRIDE, GIVER, REMARKS, LATE_CODE),
-    invariants=(Invariant("TOY-INV-01", "record", "tries are not negative", lambda facts: facts.tries >= 0),),
+    invariants=(
+        Invariant("TOY-INV-01", "record", "tries are not negative", lambda facts: facts.tries >= 0, ("tries",)),
+    ),
     uniques=(Unique(ids("TOY-FIN-07"), lambda facts: getattr(facts, "receipt", None), "DUPLICATE"),),
     states=STATES,
     conflict_code="CONFLICT",

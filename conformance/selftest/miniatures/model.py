@@ -16,6 +16,9 @@ WORKLOAD = bindings()["workload"]
 
 SCENARIOS, STATEFUL = "scenarios", "stateful"
 
+FENCED = ("start", "heartbeat", "execution_context", "checkpoint", "complete", "fail", "acknowledge_cancel")
+"""The operations that the holder of a claim alone may call."""
+
 
 @frozen
 class Miniature:

@@ -11,14 +11,15 @@ import attrs
 from attrs import evolve, frozen
 
 from workcert import NOT_SHOWN
-from workspec.core.choice import Choice
+from workspec.core.choice import OTHER, Choice
 from workspec.core.scope import Scope
 from workspec.workload.operations import CLAIM
 from workspec.workload.rules import scope_of
-from workspec.workload.vocabulary import ErrorCode
+from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
-from .handles import Answering, Deciding, Wrapped
+from .handles import Answering, Around, Deciding, Wrapped
 from .rules import with_operation
+from .wrong_handles import whole
 
 Choices = Mapping[str, Callable[[Scope], Any]]
 
@@ -61,6 +62,42 @@ def opaque(_scope: Scope) -> str:
 def of_scope(scope: Scope) -> str:
     """Derived from the scope like the reference's, in another way: two requests of one scope must meet."""
     return "job-" + uuid.uuid5(uuid.NAMESPACE_OID, repr(scope_of(scope.call["request"]))).hex
+
+
+def elsewhere(identifier: str, value: str) -> Variant:
+    """A store that goes a way of its own, and declares it as `OTHER` in place of the value."""
+    variant = declaring(identifier, value)
+    return Variant(f"{identifier} is not asserted", lambda: evolve(variant.make(), choices={identifier: OTHER}))
+
+
+class Forgetful(Around):
+    """References mean nothing to it, and its results have one schema."""
+
+    def complete(self, **arguments: Any) -> Any:
+        return self.inner.complete(**{**arguments, "references": (), "schema_version": 1})
+
+
+class Choosy(Around):
+    """References are names of something that has to be there, and schemas are numbered from 0."""
+
+    def complete(self, **arguments: Any) -> Any:
+        if arguments["references"] or arguments["schema_version"] > 1:
+            raise WorkloadError(ErrorCode.INVALID)
+        return self.inner.complete(**{**arguments, "schema_version": 1})
+
+
+class OneKindOfNumber(Around):
+    """It keeps JSON in a library that knows one kind of number."""
+
+    def admit(self, **arguments: Any) -> Any:
+        request = arguments["request"]
+        return self.inner.admit(request=evolve(request, input=whole(request.input)))
+
+    def checkpoint(self, **arguments: Any) -> Any:
+        return self.inner.checkpoint(**{**arguments, "state": whole(arguments["state"])})
+
+    def complete(self, **arguments: Any) -> Any:
+        return self.inner.complete(**{**arguments, "output": whole(arguments["output"])})
 
 
 class PlainTypes(Answering):
@@ -155,4 +192,10 @@ VARIANTS = (
     declaring("G-12.repeated-cancel", "refused"),
     declaring("G-24.checkpoint-heartbeat", "yes"),
     declaring("G-06.grant-application", "free"),
+    Variant("references are dropped", lambda: Wrapped(Forgetful, choices={"G-17.completion-references": OTHER})),
+    Variant("references are looked up", lambda: Wrapped(Choosy, choices={"G-17.completion-references": OTHER})),
+    Variant("one kind of number", lambda: Wrapped(OneKindOfNumber, choices={"G-08.number-form": OTHER})),
+    elsewhere("G-24.checkpoint-heartbeat", "yes"),
+    elsewhere("G-12.repeated-cancel", "refused"),
+    elsewhere("G-12.reports-while-requested", "refused"),
 )

@@ -11,7 +11,16 @@ from workspec.core.record import State, replaced
 from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
 from .handles import Answering, Around, Deciding, wrapped
-from .model import STATEFUL
+from .model import FENCED, STATEFUL
+
+
+def whole(value: Any) -> Any:
+    """The value as a JSON library keeps it that has one kind of number."""
+    if isinstance(value, dict):
+        return {name: whole(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [whole(member) for member in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class RewritingReplay(Around):
@@ -278,6 +287,65 @@ class TruthAsNumber(Answering):
         return evolve(value, input=self.shown(value.input)) if hasattr(value, "input") else value
 
 
+class LostReferences(Around):
+    """A completion drops its references."""
+
+    def complete(self, **arguments: Any) -> Any:
+        return self.inner.complete(**{**arguments, "references": ()})
+
+
+class FirstSchema(Around):
+    """The schema version of a result is always 1."""
+
+    def complete(self, **arguments: Any) -> Any:
+        version = arguments["schema_version"]
+        return self.inner.complete(**{**arguments, "schema_version": min(version, 1)})
+
+
+class ReferencesCompared(Around):
+    """A repeated completion with other references is a conflict."""
+
+    def complete(self, **arguments: Any) -> Any:
+        record = self.state.get(arguments["workload_id"])
+        result = None if record is None else record.facts.result
+        repeated = result is not None and result.result_id == arguments["result_id"]
+        if repeated and result.references != tuple(arguments["references"]):
+            raise WorkloadError(ErrorCode.RESULT_CONFLICT)
+        return self.inner.complete(**arguments)
+
+
+class WholeInput(Around):
+    """A whole number in an input loses its fraction."""
+
+    def admit(self, **arguments: Any) -> Any:
+        request = arguments["request"]
+        return self.inner.admit(request=evolve(request, input=whole(request.input)))
+
+
+class WholeCheckpoint(Around):
+    """A whole number in a checkpoint loses its fraction."""
+
+    def checkpoint(self, **arguments: Any) -> Any:
+        return self.inner.checkpoint(**{**arguments, "state": whole(arguments["state"])})
+
+
+class WholeOutput(Around):
+    """A whole number in an output loses its fraction."""
+
+    def complete(self, **arguments: Any) -> Any:
+        return self.inner.complete(**{**arguments, "output": whole(arguments["output"])})
+
+
+class TrimmedWorkers(Around):
+    """Worker ids are trimmed."""
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self.inner, name)
+        if name not in FENCED and name != "claim":
+            return call
+        return lambda **arguments: call(**{**arguments, "worker_id": arguments["worker_id"].strip()})
+
+
 class TextToken(Around):
     """A claim answers with a token that is text."""
 
@@ -360,6 +428,13 @@ WRONG_HANDLES = (
     wrapped(LostOutput, "CMP-07"),
     wrapped(DictResult, "CMP-07"),
     wrapped(TruthAsNumber, "ADM-14"),
+    wrapped(LostReferences, "CMP-07"),
+    wrapped(FirstSchema, "CMP-07"),
+    wrapped(ReferencesCompared, "CMP-02 CMP-05"),
+    wrapped(WholeInput, "ADM-14"),
+    wrapped(WholeCheckpoint, "CKP-02"),
+    wrapped(WholeOutput, "CMP-07"),
+    wrapped(TrimmedWorkers, "CLM-09"),
     wrapped(TextToken, "CLM-09 CLM-10", STATEFUL),
     wrapped(EagerMigration, "MIG-01"),
     wrapped(StuckRow, "ROW-01 ROW-02"),

@@ -25,7 +25,7 @@ from workspec.workload.tables import CLAIMED, READY, REQUESTED, SUCCEEDED
 from workspec.workload.terms import state_is
 from workspec.workload.vocabulary import State
 
-from .model import STATEFUL, WORKLOAD, ruled
+from .model import FENCED, STATEFUL, WORKLOAD, Miniature, ruled
 from .rules import (
     Change,
     after_effect,
@@ -110,9 +110,23 @@ def every_record(_scope: Scope, after: Mapping[str, Any]) -> list[Any]:
     return [versioned(record) for _key, record in sorted(after.items())]
 
 
+def by_the_worker(operation: str) -> Miniature:
+    """This operation alone takes whatever claim the holder once had."""
+    change = both(without("WRK-FNC-02", operation), with_check("WRK-FNC-03", operation, when=~terms.same_worker))
+    return ruled(f"{operation} compares the worker alone", change, "FNC-02 FNC-03")
+
+
+def alike(scope: Scope) -> bool:
+    """The worker is the present claim's, whatever blanks stand around either."""
+    claim = scope.facts.claim
+    return claim is not None and claim.worker_id.strip() == scope.call["worker_id"].strip()
+
+
 FENCES = (
+    *(by_the_worker(name) for name in FENCED),
     ruled("the fencing token is not compared", without("WRK-FNC-02"), "FNC-02", STATEFUL),
     ruled("the worker id is not compared", with_term(terms.same_worker, lambda _s: True), "FNC-03", STATEFUL),
+    ruled("worker ids are compared without the blanks around them", with_term(terms.same_worker, alike), "FNC-03"),
     ruled("the claim id is not compared", with_term(terms.same_claim_id, lambda _s: True), "FNC-03"),
     ruled("a lapsed lease passes the fence", without("WRK-FNC-04"), "FNC-04"),
     ruled(

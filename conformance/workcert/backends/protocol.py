@@ -47,11 +47,12 @@ class Backend(Protocol):
     Optional members, read with `getattr`: ``profiles`` (names of the claimed profiles, CORE if absent),
     ``abilities`` (names of `Ability`, none if absent), ``choices`` (choice id to the declared value),
     ``codes`` (the store's error code to the contract's), ``actors`` (the store's engine actor to the contract's),
-    ``fresh_place`` (see `registry`).
+    ``configurable`` (names of what ``open`` can be asked for in ``config``, none if absent; see the choices of the
+    contract).
     """
 
     contract: str
 
     def open(self, place: Place, config: Mapping[str, Any]) -> Any:
         """A handle on the store at this place, which is created when nothing is there yet. ``config`` holds what the
-        case asks for (empty for the workload contract)."""
+        case asks for, of what is ``configurable``: nothing in the workload contract."""

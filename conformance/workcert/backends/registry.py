@@ -47,6 +47,8 @@ class LoadedBackend:
     choices: Mapping[str, Any]
     codes: Mapping[str, str]
     actors: Mapping[str, str]
+    configurable: frozenset[str] = frozenset()
+    """What its stores can be asked for when they are opened."""
     root: Path | None = None
 
     def can(self, ability: str) -> bool:
@@ -109,6 +111,7 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         choices=_choices_of(name, adapter, binding),
         codes=_codes_of(name, adapter, binding),
         actors=_mapping_of(name, adapter, "actors"),
+        configurable=_names_of(name, adapter, "configurable", frozenset(binding.configured), set()),
         root=root,
     )
 
@@ -160,6 +163,13 @@ def _choices_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, Any]:
         if choice is None:
             raise BackendError(
                 f"{name} declares the choice {identifier!r}, which does not exist; see 'workcert list choices'"
+            )
+        if choice.id in binding.configured.values():
+            option = next(option for option, configured in binding.configured.items() if configured == choice.id)
+            raise BackendError(
+                f"{name} declares the choice {identifier!r}, which follows from how a store is opened: it is "
+                f"{choice.default!r} unless a case asks for config {{{option!r}: ...}}. Put {option!r} into "
+                "configurable if open(place, config) takes it, and leave it out of choices"
             )
         if value != OTHER and value not in choice.options:
             options = ", ".join(repr(option) for option in (*choice.options, OTHER))

@@ -5,52 +5,92 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 
 from workcert.structuring import hints_of
+from workspec.jobs import ports as job_ports
+from workspec.jobs import profiles as job_profiles
+from workspec.jobs import vocabulary as jobs
 from workspec.workload import ports, profiles, vocabulary
 
 
 @frozen
 class Signature:
-    """One call. ``arguments`` are the types by name, without the instant."""
+    """One call. ``arguments`` are the types by name, without the instant and the transaction; ``timed``: a step that
+    makes it says when; ``inside``: it is made inside a transaction."""
 
     name: str
     arguments: Mapping[str, Any]
     optional: frozenset[str]
     timed: bool
     answer: Any
+    inside: bool = False
 
 
 @frozen
 class Contract:
-    """What the parser knows of a contract. ``record`` is the carrier that an ``inject`` step stores."""
+    """What the parser knows of a contract.
+
+    ``record``: the carrier that an ``inject`` step stores, None where rows cannot be put in from outside. ``time``: the
+    member of a step that is its instant. ``instant``: the keyword of a call that takes it; None where the store has a
+    clock of its own, which the kit then sets before the call.
+    """
 
     name: str
     calls: Mapping[str, Signature]
     profiles: frozenset[str]
     codes: frozenset[str]
     record: Any
-    instant: str
+    time: str
+    instant: str | None
+
+
+TRANSACTION: Final = "transaction"
+"""The keyword of a call that is made inside a transaction; a `Transaction` step fills it."""
+
+_JOBS: Final[tuple[type[Any], ...]] = (
+    job_ports.JobStore,
+    job_ports.PauseStore,
+    job_ports.RateStore,
+    job_ports.ResultStore,
+    job_ports.OutputStore,
+    job_ports.ProgressStore,
+    job_ports.ClockStore,
+    job_ports.BackpressureStore,
+    job_ports.InspectStore,
+    job_ports.TransactionalStore,
+)
 
 
 @cache
 def contracts() -> Mapping[str, Contract]:
     """Every known contract, by name."""
-    workload = Contract(
-        name="workload",
-        calls=signatures((ports.WorkloadStore, ports.MigratingStore), instant="now_s"),
-        profiles=frozenset(profile.name for profile in profiles.PROFILES),
-        codes=frozenset(code.value for code in vocabulary.ErrorCode),
-        record=vocabulary.Workload,
-        instant="now_s",
+    known = (
+        Contract(
+            name="workload",
+            calls=signatures((ports.WorkloadStore, ports.MigratingStore), instant="now_s"),
+            profiles=frozenset(profile.name for profile in profiles.PROFILES),
+            codes=frozenset(code.value for code in vocabulary.ErrorCode),
+            record=vocabulary.Workload,
+            time="at_s",
+            instant="now_s",
+        ),
+        Contract(
+            name="jobs",
+            calls={name: each for name, each in signatures(_JOBS, instant=None).items() if name != "begin"},
+            profiles=frozenset(profile.name for profile in job_profiles.PROFILES),
+            codes=frozenset(code.value for code in jobs.ErrorCode),
+            record=None,
+            time="at_ms",
+            instant=None,
+        ),
     )
-    return {workload.name: workload}
+    return {contract.name: contract for contract in known}
 
 
-def signatures(protocols: tuple[type[Any], ...], instant: str) -> Mapping[str, Signature]:
+def signatures(protocols: tuple[type[Any], ...], instant: str | None) -> Mapping[str, Signature]:
     """The public methods of Protocols. ``instant`` is the keyword that a step's own time fills."""
     found: dict[str, Signature] = {}
     for protocol in protocols:
@@ -60,13 +100,15 @@ def signatures(protocols: tuple[type[Any], ...], instant: str) -> Mapping[str, S
     return found
 
 
-def _signature(name: str, method: Any, instant: str) -> Signature:
+def _signature(name: str, method: Any, instant: str | None) -> Signature:
     hints = hints_of(method)
     parameters = [each for each in inspect.signature(method).parameters.values() if each.name != "self"]
+    own = [each for each in parameters if each.name not in (instant, TRANSACTION)]
     return Signature(
         name=name,
-        arguments={each.name: hints[each.name] for each in parameters if each.name != instant},
+        arguments={each.name: hints[each.name] for each in own},
         optional=frozenset(each.name for each in parameters if each.default is not inspect.Parameter.empty),
-        timed=any(each.name == instant for each in parameters),
+        timed=instant is None or any(each.name == instant for each in parameters),
         answer=hints["return"],
+        inside=any(each.name == TRANSACTION for each in parameters),
     )

@@ -65,7 +65,7 @@ class Call:
     on: str
     call: str
     args: Mapping[str, Value]
-    at_s: int | None = None
+    at: int | None = None
     expect: Expectation | None = None
     record: Matcher | None = None
     """A matcher for the addressed record after the call, or `UNCHANGED`."""
@@ -116,16 +116,29 @@ class Frozen:
 
 
 @frozen
+class Transaction:
+    """Calls inside one transaction, at one instant, then its end. ``after``: calls made with it when it has ended."""
+
+    id: str
+    on: str
+    at: int
+    calls: tuple[Call, ...]
+    end: Literal["commit", "rollback"]
+    after: tuple[Call, ...] = ()
+    note: str | None = None
+
+
+@frozen
 class Repeat:
     """``steps``, ``times`` times over; `unrolled` gives them one by one."""
 
     id: str
     times: int
-    steps: tuple[Call | Restart | Inject | Together | Frozen, ...]
+    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction, ...]
     note: str | None = None
 
 
-Plain: TypeAlias = Call | Restart | Inject | Together | Frozen
+Plain: TypeAlias = Call | Restart | Inject | Together | Frozen | Transaction
 Step: TypeAlias = Plain | Repeat
 
 
@@ -142,6 +155,8 @@ def within(step: Step) -> tuple[Plain, ...]:
             return calls
         case Frozen(frozen=held, during=during):
             return (held, *during)
+        case Transaction(calls=calls, after=after):
+            return (*calls, *after)
         case Repeat(steps=steps):
             return steps
     return ()
@@ -188,23 +203,6 @@ def required_abilities(case: Case) -> frozenset[str]:
     return frozenset(needed)
 
 
-def addressed(call: Call, args: Mapping[str, Any], answer: Any) -> str | None:
-    """The id of the record that a call is about, or None.
-
-    Args:
-        call: the step; its ``of`` counts first when it holds no reference (resolve it before).
-        args: its arguments, resolved, plain.
-        answer: its answer, plain; None when it was refused.
-    """
-    if isinstance(call.of, str):
-        return call.of
-    if isinstance(args.get("workload_id"), str):
-        return str(args["workload_id"])
-    if isinstance(answer, dict) and isinstance(answer.get("workload"), dict):
-        return str(answer["workload"]["workload_id"])
-    return None
-
-
 def _named(step: Any, names: Mapping[str, str]) -> Any:
     step = renamed(step, names) if any(references(step)) else step
     changes: dict[str, Any] = {"id": names[step.id]}
@@ -214,4 +212,7 @@ def _named(step: Any, names: Mapping[str, str]) -> Any:
         case Frozen(frozen=held, during=during):
             changes["frozen"] = _named(held, names)
             changes["during"] = tuple(_named(call, names) for call in during)
+        case Transaction(calls=calls, after=after):
+            changes["calls"] = tuple(_named(call, names) for call in calls)
+            changes["after"] = tuple(_named(call, names) for call in after)
     return attrs.evolve(step, **changes)

@@ -23,6 +23,7 @@ from workcert.cases.model import (
     Restart,
     Step,
     Together,
+    Transaction,
     every_step,
     required_abilities,
 )
@@ -31,16 +32,17 @@ from workcert.codec import CodecError, parse_json
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "repeat")
+_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "repeat")
 _HEADER: Final = frozenset(
     {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
 _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
-    "call": frozenset({"id", "on", "at_s", "call", "args", "expect", "record", "of", "version", "note"}),
+    "call": frozenset({"id", "on", "call", "args", "expect", "record", "of", "version", "note"}),
     "restart": frozenset({"id", "restart", "note"}),
     "inject": frozenset({"id", "on", "inject", "version", "note"}),
     "together": frozenset({"id", "together", "rounds", "expect_one_of", "note"}),
     "frozen": frozenset({"id", "frozen", "during", "note"}),
+    "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
 }
 MOST_REPEATS: Final = 10_000
@@ -147,16 +149,17 @@ class _Steps(Reader):
             found = listed(kinds) if kinds else "none"
             raise self.fault(f"a step is exactly one of {listed(_KINDS)}, this one has {found}", "write one")
         kind = kinds[0]
-        if inside in ("together", "frozen") and kind != "call":
+        if inside in ("together", "frozen", "tx") and kind != "call":
             raise self.fault(f"a {kind} step inside a {inside} step", "put only calls there")
         if inside == "repeat" and kind == "repeat":
             raise self.fault("a repeat inside a repeat", "write the inner one out")
-        self.only(raw, _MEMBERS[kind], f"a {kind} step")
+        timed = {self.contract.time} if kind in ("call", "tx") else set()
+        self.only(raw, _MEMBERS[kind] | timed, f"a {kind} step")
         note = self.need(raw, "note", str, "a step") if "note" in raw else None
         step_id = self.new_id(raw)
         match kind:
             case "call":
-                return self.call(raw, step_id, note)
+                return self.call(raw, step_id, note, inside)
             case "restart":
                 if raw["restart"] is not True:
                     raise self.fault("'restart' is not true", 'write "restart": true')
@@ -167,6 +170,8 @@ class _Steps(Reader):
                 return self.together(raw, step_id, note)
             case "frozen":
                 return self.frozen(raw, step_id, note)
+            case "tx":
+                return self.transaction(raw, step_id, note)
         return self.repeat(raw, step_id, note)
 
     def new_id(self, raw: Mapping[str, Any]) -> str:
@@ -184,14 +189,18 @@ class _Steps(Reader):
             raise self.fault(f"unknown handle {on!r}", f"the header names {listed(self.handles)}")
         return on
 
-    def call(self, raw: dict[str, Any], step_id: str, note: str | None) -> Call:
+    def call(self, raw: dict[str, Any], step_id: str, note: str | None, inside: str = "") -> Call:
         name = self.need(raw, "call", str, "a call")
         signature = self.contract.calls.get(name)
         if signature is None:
             raise self.fault(f"unknown call {name!r}", f"known are {listed(self.contract.calls)}")
-        if signature.timed != ("at_s" in raw):
-            need = "needs" if signature.timed else "takes no"
-            raise self.fault(f"{name} {need} at_s", "the time of a call is a member of its step")
+        if signature.inside != (inside == "tx"):
+            place = "inside" if signature.inside else "outside of"
+            raise self.fault(f"{name} belongs {place} a transaction", 'a transaction is a step with "tx": [call, ...]')
+        time, timed = self.contract.time, signature.timed and not signature.inside
+        if timed != (time in raw):
+            need = "needs" if timed else "takes no"
+            raise self.fault(f"{name} {need} {time}", "the time of a call is a member of its step")
         version = raw.get("version")
         if version not in (None, "same", "moved"):
             raise self.fault(f"version {version!r} of a call", 'write "same" or "moved"')
@@ -200,7 +209,7 @@ class _Steps(Reader):
             on=self.handle(raw),
             call=name,
             args=self.arguments(name, self.need(raw, "args", dict, "a call")),
-            at_s=self.instant(raw["at_s"]) if signature.timed else None,
+            at=self.instant(raw[time]) if timed else None,
             expect=self.expectation(raw["expect"]) if "expect" in raw else None,
             record=self.matcher(raw["record"], "record") if "record" in raw else None,
             of=self.value(raw["of"], "of") if "of" in raw else None,
@@ -211,16 +220,17 @@ class _Steps(Reader):
         return step
 
     def instant(self, raw: Any) -> int:
-        at = self.value(raw, "at_s")
+        at = self.value(raw, self.contract.time)
         if type(at) is not int:
-            raise self.fault("'at_s' is no integer", "write the instant in seconds")
+            unit = "milliseconds" if self.contract.time.endswith("_ms") else "seconds"
+            raise self.fault(f"{self.contract.time!r} is no integer", f"write the instant in {unit}")
         return at
 
     def arguments(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
         signature = self.contract.calls[name]
         for argument in raw:
             if argument == self.contract.instant:
-                raise self.fault(f"{argument!r} among the arguments of {name}", "write it as at_s")
+                raise self.fault(f"{argument!r} among the arguments of {name}", f"write it as {self.contract.time}")
             if argument not in signature.arguments:
                 known = listed(signature.arguments) or "none"
                 raise self.fault(f"unknown argument {argument!r} of {name}", f"it takes {known}")
@@ -233,6 +243,8 @@ class _Steps(Reader):
         return args
 
     def inject(self, raw: dict[str, Any], step_id: str, note: str | None) -> Inject:
+        if self.contract.record is None:
+            raise self.fault(f"an inject step in the contract {self.contract.name}", "make the record by calls")
         version = raw.get("version", ...)
         if version is not None and (type(version) is not int or version < 1):
             raise self.fault("'version' of an inject step", "write an integer from 1, or null")
@@ -281,6 +293,30 @@ class _Steps(Reader):
             raise self.fault(f"a call of 'during' on the frozen handle {held.on!r}", "use another handle")
         self.answered.add(held.id)
         return Frozen(step_id, held, calls, note)
+
+    def transaction(self, raw: dict[str, Any], step_id: str, note: str | None) -> Transaction:
+        if not any(signature.inside for signature in self.contract.calls.values()):
+            raise self.fault(
+                f"a transaction in the contract {self.contract.name}", "it has none; write the calls alone"
+            )
+        time = self.contract.time
+        if time not in raw:
+            raise self.fault(f"a transaction needs {time}", "all its calls happen at one instant")
+        end = raw.get("end")
+        if end not in ("commit", "rollback"):
+            raise self.fault(f"'end' of a transaction is {end!r}", 'write "commit" or "rollback"')
+        calls = self._inside(raw, "tx")
+        after = self._inside(raw, "after") if "after" in raw else ()
+        return Transaction(step_id, self.handle(raw), self.instant(raw[time]), calls, end, after, note)
+
+    def _inside(self, raw: dict[str, Any], member: str) -> tuple[Call, ...]:
+        found: list[Call] = []
+        for each in self.need(raw, member, list, "a step"):
+            inner = self.object(each, "a call of a transaction")
+            found.append(self.bare(self.step({**inner, "on": raw.get("on")}, inside="tx"), ("record", "version")))
+            if "on" in inner:
+                raise self.fault("a handle of a call inside a transaction", "the transaction has one for all")
+        return tuple(found)
 
     def bare(self, call: Call, members: tuple[str, ...]) -> Call:
         for member in members:

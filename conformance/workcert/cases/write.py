@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workcert.cases.contracts import contracts
 from workcert.cases.matcher import MATCHER_FORMS
 from workcert.cases.model import (
     FORMAT,
@@ -18,6 +19,7 @@ from workcert.cases.model import (
     Restart,
     Step,
     Together,
+    Transaction,
 )
 from workcert.codec import encode, render
 
@@ -30,7 +32,9 @@ def write(case: Case) -> str:
     Raises:
         CodecError: a value that JSON cannot hold.
     """
-    lines = [_header(case.header), *(_step(step) for step in case.steps), {"end": len(case.steps)}]
+    known = contracts().get(case.header.contract)
+    time = "at_s" if known is None else known.time
+    lines = [_header(case.header), *(_step(step, time) for step in case.steps), {"end": len(case.steps)}]
     return "".join(f"{render(line)}\n" for line in lines)
 
 
@@ -49,33 +53,44 @@ def _header(header: Header) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step, time: str) -> dict[str, Any]:
     match step:
         case Call():
-            written = _call(step)
+            written = _call(step, time)
         case Restart():
             written = {"id": step.id, "restart": True}
         case Inject():
             written = {"id": step.id, "on": step.on, "inject": encode(step.record), "version": step.version}
         case Together():
-            written = {"id": step.id, "together": [_step(call) for call in step.calls], "rounds": step.rounds}
+            written = {"id": step.id, "together": [_step(call, time) for call in step.calls], "rounds": step.rounds}
             if step.expect_one_of is not None:
                 written["expect_one_of"] = [[_expectation(e) for e in row] for row in step.expect_one_of]
         case Frozen():
             written = {
                 "id": step.id,
-                "frozen": _step(step.frozen),
-                "during": [_step(call) for call in step.during],
+                "frozen": _step(step.frozen, time),
+                "during": [_step(call, time) for call in step.during],
             }
+        case Transaction():
+            written = {"id": step.id, "on": step.on, time: encode(step.at)}
+            written["tx"] = [_inside(call, time) for call in step.calls]
+            written["end"] = step.end
+            if step.after:
+                written["after"] = [_inside(call, time) for call in step.after]
         case Repeat():
-            written = {"id": step.id, "repeat": step.times, "steps": [_step(inner) for inner in step.steps]}
+            written = {"id": step.id, "repeat": step.times, "steps": [_step(inner, time) for inner in step.steps]}
     return written if step.note is None else {**written, "note": step.note}
 
 
-def _call(step: Call) -> dict[str, Any]:
+def _inside(call: Call, time: str) -> dict[str, Any]:
+    """A call of a transaction, which has one handle for all."""
+    return {name: value for name, value in _step(call, time).items() if name != "on"}
+
+
+def _call(step: Call, time: str) -> dict[str, Any]:
     written: dict[str, Any] = {"id": step.id, "on": step.on}
-    if step.at_s is not None:
-        written["at_s"] = encode(step.at_s)
+    if step.at is not None:
+        written[time] = encode(step.at)
     written |= {"call": step.call, "args": encode(step.args)}
     if step.expect is not None:
         written["expect"] = _expectation(step.expect)

@@ -15,6 +15,7 @@ from workcert.cases.library import builtin_cases
 from workcert.cases.model import required_abilities
 from workcert.cli.arguments import add_contract, wanted_bindings
 from workcert.cli.output import as_json, table, width
+from workspec.core.choice import OTHER
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -37,6 +38,8 @@ def run(args: argparse.Namespace) -> int:
     if args.what in OF_NO_CONTRACT:
         rows = list({str(row["name"]): row for row in rows}.values())
     print(as_json(rows) if args.json else _table(rows, listed.columns))
+    if listed.note and not args.json:
+        print(f"\n{listed.note}")
     return 0
 
 
@@ -46,6 +49,8 @@ class Listing:
 
     rows: Callable[[Binding], Sequence[Row]]
     columns: tuple[str, ...]
+    note: str = ""
+    """What stands below the table."""
 
 
 def _requirements(binding: Binding) -> list[Row]:
@@ -158,7 +163,11 @@ def _profiles(binding: Binding) -> list[Row]:
 LISTS: Final[Mapping[str, Listing]] = {
     "requirements": Listing(_requirements, ("id", "kind", "profile", "text")),
     "cases": Listing(_cases, ("name", "title", "requirements", "profiles", "abilities")),
-    "choices": Listing(_choices, ("id", "kind", "default", "options", "text")),
+    "choices": Listing(
+        _choices,
+        ("id", "kind", "default", "options", "text"),
+        f"Any declared choice may be {OTHER!r} too: the store goes a way of its own there, of which nothing is asked.",
+    ),
     "abilities": Listing(_abilities, ("name", "needed_by", "text")),
     "backends": Listing(_backends, ("name", "contracts", "profiles", "abilities", "error")),
     "profiles": Listing(_profiles, ("name", "requirements", "abilities", "methods")),

@@ -114,7 +114,7 @@ def _replay(args: argparse.Namespace, unable: int) -> int:
 
 def _names(steps: list[Watched], case: Case, binding: Binding) -> Names:
     """Names for ids, which are hashes or random in most stores: nobody compares those by eye."""
-    records = [binding.contract.present(record) for each in steps for record in each.state.values()]
+    records = [binding.present(record) for each in steps for key, record in each.state.items() if binding.legible(key)]
     return names([*(each.run.observed for each in steps), *records], [case.header, *case.steps])
 
 
@@ -201,7 +201,7 @@ def _states(steps: list[Watched], binding: Binding, renamed: Names) -> str:
 def _records(state: State, binding: Binding, renamed: Names) -> str:
     if not state:
         return "  none"
-    presented = (to_json(binding.contract.present(record)) for record in state.values())
+    presented = (to_json(binding.present(record)) for key, record in state.items() if binding.legible(key))
     return "\n".join(_record(members, renamed) for members in presented)
 
 

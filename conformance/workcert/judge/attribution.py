@@ -14,7 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from workcert.judge.differences import Difference
-from workspec.core.choice import Choice
+from workspec.core.choice import Choice, NotAsserted
 from workspec.core.condition import Any_, Comparison, Condition, Every, Member, Not
 from workspec.core.contract import Contract, steps_of
 from workspec.core.interpreter import Committed, Decision
@@ -126,6 +126,20 @@ def for_success(decision: Decision) -> Ids:
     steps = walk_steps(decision.operation.steps)
     found = tuple(i for step in steps for i in getattr(step, "requirements", ()))
     return found or tuple(getattr(decision.operation, "order", ()))
+
+
+def for_crash(contract: Contract, decision: Decision) -> Ids:
+    """The call raised, so that nothing tells which of its rules was taken otherwise: what the operation itself is for
+    comes before what holds of calls in general. Where the model refuses, the check that does took part too."""
+    operation = decision.operation
+    acts = tuple(i for step in walk_steps(operation.steps) for i in getattr(step, "requirements", ()))
+    # A call on one record is for what it does to it; a pass may find nothing to do.
+    purpose = _unique(acts, operation.requirements) if isinstance(operation, Operation) else operation.requirements
+    order = operation.order if isinstance(operation, Operation) and decision.rule is not None else ()
+    families = {contract.catalogue[identifier].prefix for identifier in purpose[:1]}
+    named = _unique(decision.rule_requirements, order, purpose)
+    own = (identifier for identifier in named if contract.catalogue[identifier].prefix in families)
+    return _unique(own, decision.rule_requirements) or for_success(decision)
 
 
 # Records -------------------------------------------------------------------------------------------------------------
@@ -373,7 +387,17 @@ def _around(decision: Decision) -> tuple[tuple[Check, ...], Check | None, tuple[
 
 def _asked_of(scope: Scope, facts: Any) -> Scope:
     """A scope for asking again, of a record as it was."""
-    return Scope(scope.now, scope.call, scope.state, scope.key, facts, facts, scope.choose, Trace())
+
+    choose = scope.choose
+
+    def choose_anyway(choice: Choice, scope: Scope) -> Any:
+        try:
+            return choose(choice, scope)
+        except NotAsserted:
+            # A question that is taken the other way may lead to where the backend goes its own way.
+            return choice.default_in(scope)
+
+    return Scope(scope.now, scope.call, scope.state, scope.key, facts, facts, choose_anyway, Trace())
 
 
 def _refuses(check: Check, code: str | None) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from workcert.judge.presumed import presumed
 from workspec.core.choice import OTHER, UNSEEN, Choice, ChoiceKind, NotAsserted, Seen
 from workspec.core.scope import Scope
 
@@ -41,11 +42,17 @@ class ObservingChooser:
         if choice.observe is None:
             return default
         # A record is read only where the answer does not show the value: reading costs a call on the store.
-        value = choice.observe(Seen(self.code, self.answer, None), scope)
+        value = choice.observe(Seen(self.code, self.answer, None, self.record_of), scope)
         if value is UNSEEN:
             record = self.record_of(scope.key)
-            value = choice.observe(Seen(self.code, self.answer, record), scope)
-        if value is UNSEEN or (value is None and default is None):
+            value = choice.observe(Seen(self.code, self.answer, record, self.record_of), scope)
+        admitted = getattr(self.answer, "workload", None)
+        if value is UNSEEN and admitted is not None:
+            # What reads leave out, the answer of an admission may hold.
+            value = choice.observe(Seen(self.code, self.answer, admitted, self.record_of), scope)
+        if value is UNSEEN:
+            return presumed(default)
+        if value is None and default is None:
             return default
         if choice.allows(value, scope):
             return value

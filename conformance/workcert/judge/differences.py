@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import attrs
 from attrs import frozen
 
+from workcert.judge.presumed import FURTHER, PRESUMED
 from workspec.core.choice import UNSEEN
 
 ORDINALS = frozenset({"sequence"})
@@ -61,7 +62,7 @@ def _names_of(kind: Hashable) -> tuple[str, ...]:
 
 
 def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
-    if seen is UNSEEN or expected is UNSEEN:
+    if seen is UNSEEN or expected is UNSEEN or isinstance(expected, PRESUMED):
         return
     if attrs.has(type(expected)):
         yield from _members(path, expected, seen)
@@ -86,7 +87,10 @@ def _mapping(path: str, expected: Mapping[str, Any], seen: Any) -> Iterator[Diff
     if not isinstance(seen, Mapping):
         yield Difference(path, expected, seen)
         return
-    for name in sorted({*expected, *seen}):
+    names = {*expected, *seen}
+    if FURTHER in expected:
+        names = expected.keys() - {FURTHER}
+    for name in sorted(names):
         inner = f"{path}.{name}"
         if name not in seen or name not in expected:
             yield Difference(inner, expected.get(name, "(absent)"), seen.get(name, "(absent)"))

@@ -15,6 +15,7 @@ from attrs import define, evolve, fields, frozen
 from workcert.judge import attribution
 from workcert.judge.chooser import ObservingChooser
 from workcert.judge.differences import Difference, differences
+from workcert.judge.hidden import answer_differences
 from workcert.judge.ledger import Ledger, Read, Row
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
@@ -104,7 +105,10 @@ class Judge(Ledger):
         while decision.rule is not None and decision.unordered:
             without.add(decision.rule)
             chooser = self._chooser(observed, read)
-            decision = decide(self.binding.contract, self.state, call, now_s, chooser, without)
+            try:
+                decision = decide(self.binding.contract, self.state, call, now_s, chooser, without)
+            except NotAsserted:
+                return None
             judged = self.half(decision, observed, read, chooser)
             if decision.rule is not None and judged.failure is None:
                 return judged
@@ -183,6 +187,8 @@ class Judge(Ledger):
         self, observed: Observed, read: Read, otherwise: Mapping[str, Any] = MappingProxyType({})
     ) -> ObservingChooser:
         def record_of(key: str | None) -> Any:
+            if key is not None and not self.legible(key):
+                return UNSEEN
             row = None if key is None else read(key)
             return None if row is None else row.record
 
@@ -202,9 +208,8 @@ class Judge(Ledger):
         return None
 
     def _ids_of(self, committed: Committed) -> tuple[str, ...]:
-        decision = committed.decision
-        ids = decision.rule_requirements or attribution.for_success(decision)
-        return ids or self.binding.contract.comparisons["read"]
+        contract = self.binding.contract
+        return attribution.for_crash(contract, committed.decision) or contract.comparisons["read"]
 
     def _judge_choices(self, chooser: ObservingChooser, committed: Committed) -> Failure | None:
         """A free choice that fell on something illegal. Where the guard was lost, what was seen is another's."""
@@ -230,7 +235,8 @@ class Judge(Ledger):
             return Failure(ids, Kind.ANSWER, f"refused with {observed.code}; it should succeed")
         if not isinstance(observed, Answered):
             return self._judge_crash(committed, observed)
-        found = differences(_unversioned(expected.value), _unversioned(observed.value))
+        comparable = self.binding.comparable
+        found = answer_differences(comparable(expected.value), comparable(observed.value))
         if not found:
             return None
         text = "the answer differs"
@@ -293,10 +299,10 @@ class Judge(Ledger):
         before = self.records.get(key)
         if before is None or not committed.decision.parts:
             return False
-        after = self.binding.contract.present(committed.state[key])
+        after = self.binding.present(committed.state[key])
         for member in fields(type(after)):
             old, new, seen = (getattr(record, member.name) for record in (before, after, row.record))
-            if isinstance(new, tuple) and isinstance(seen, Sequence) and len(new) > len(old):
+            if isinstance(old, tuple) and isinstance(new, tuple) and isinstance(seen, Sequence) and len(new) > len(old):
                 return not differences(new[len(old) :], seen[len(old) : len(new)])
         return False
 
@@ -329,6 +335,7 @@ class Judge(Ledger):
     def _judge_records(self, committed: Committed, read: Read) -> Failure | None:
         """The addressed record and every record that the model changed, as far as shown."""
         changed = [key for key in committed.state if committed.state[key] is not self.state.get(key)]
+        changed += [key for key in self.state if key not in committed.state]
         addressed = self._addressed(committed)
         if addressed is not None and addressed not in changed:
             changed.append(addressed)
@@ -375,13 +382,3 @@ def _typed(value: Any) -> str:
 
 def _plain(details: Any) -> Any:
     return None if details is None else dict(details)
-
-
-def _unversioned(value: Any) -> Any:
-    """Row numbers are the store's own; only whether they move is judged."""
-    if isinstance(value, list | tuple) and value and hasattr(value[0], "version"):
-        # The contract lists a tenant's work and says nothing of its order.
-        return sorted((_unversioned(item) for item in value), key=lambda item: str(item.workload.workload_id))
-    if hasattr(value, "version") and hasattr(value, "workload"):
-        return evolve(value, version=UNSEEN)
-    return value

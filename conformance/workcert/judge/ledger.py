@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from attrs import define, field, fields, frozen
+from attrs import define, field, frozen
 
 from workcert.binding import Binding
 from workcert.judge import attribution
 from workcert.judge.differences import Difference, differences
+from workcert.judge.hidden import as_far_as_both, shows
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Observed, Refusal
-from workspec.core.choice import UNSEEN
+from workspec.core.contract import Invariant
 from workspec.core.interpreter import Committed, Refused
 from workspec.core.record import Record, State
 
@@ -34,6 +35,8 @@ class Ledger:
 
     binding: Binding
     declared: Mapping[str, Any]
+    legible: Callable[[str], bool]
+    """Whether the record of a key can be read back from this store."""
     state: State = field(factory=dict)
     versions: dict[str, int | None] = field(factory=dict)
     records: dict[str, Any] = field(factory=dict)
@@ -44,6 +47,8 @@ class Ledger:
 
     def compare(self, committed: Committed, key: str, row: Row | None) -> Failure | None:
         """One record after a call: its content, and whether its version moved exactly if it changed."""
+        if not self.legible(key):
+            return None
         contract = self.binding.contract
         expected = committed.state.get(key)
         before = self.state.get(key)
@@ -52,13 +57,13 @@ class Ledger:
                 return None
             text = "the record is there and should not be" if expected is None else "the record is gone"
             return Failure(self.fallback(committed), Kind.RECORD, text)
-        found = differences(contract.present(expected), row.record)
+        found = differences(self.binding.present(expected), row.record)
         if found:
             ids = self.fallback(committed)
             if expected is not before:
                 ids = self._broken_types(found, row) or attribution.for_record(contract, committed, found, ids)
             return Failure(ids, Kind.RECORD, f"the record of {key} differs", found)
-        if before is None or key not in self.versions:
+        if before is None or key not in self.versions or not self.binding.versioned:
             return None
         moved = row.version != self.versions[key]
         if moved != (expected is not before):
@@ -76,10 +81,13 @@ class Ledger:
 
     def _broken_types(self, found: Sequence[Difference], row: Row) -> tuple[str, ...]:
         """Where every text is right and only a type is wrong, an invariant on types says it best."""
-        if any(str(d.expected) != str(d.seen) for d in found) or not _is_whole(row.record):
+        if any(str(d.expected) != str(d.seen) for d in found):
             return ()
-        asked = (each for each in self.binding.contract.invariants if each.of == "record")
+        asked = (each for each in self._invariants("record") if shows(row.record, each.reads))
         return tuple(each.requirement for each in asked if not each.holds(row.record))
+
+    def _invariants(self, of: str) -> Iterator[Invariant]:
+        return (each for each in self.binding.contract.invariants if each.of == of)
 
     def fallback(self, committed: Committed) -> tuple[str, ...]:
         """What is broken when something changed that nothing of this decision writes."""
@@ -94,11 +102,13 @@ class Ledger:
 
     def changed_by(self, committed: Committed) -> tuple[Difference, ...]:
         """What moved, for people: the members of every record that changed."""
-        present = self.binding.contract.present
+        present = self.binding.present
         found: list[Difference] = []
+        gone = (key for key in self.state if key not in committed.state and self.binding.legible(key))
+        found += [Difference(key, self.state[key].facts.state, "(no record)") for key in gone]
         for key, record in committed.state.items():
             before = self.state.get(key)
-            if record is before:
+            if record is before or not self.binding.legible(key):
                 continue
             if before is None:
                 found.append(Difference(key, "(no record)", record.facts.state))
@@ -111,7 +121,7 @@ class Ledger:
         code = observed.code if isinstance(observed, Refusal) else None
         broken: Failure | None = None
         for key, record in committed.state.items():
-            if record is self.state.get(key) and key in self.records:
+            if (record is self.state.get(key) and key in self.records) or not self.legible(key):
                 continue
             row = read(key)
             if row is None:
@@ -121,17 +131,40 @@ class Ledger:
             broken = broken or self._across(committed, key, row, code)
             self.versions[key], self.records[key] = row.version, row.record
             self.unversioned.discard(key)
+        for key in self.records.keys() - committed.state.keys():
+            del self.records[key], self.versions[key]
         self.state = committed.state
         return broken
+
+    def take_over(self, read: Read) -> None:
+        """Take the rows as they are, after calls that were compared as a whole."""
+        for key in filter(self.legible, self.state):
+            row = read(key)
+            if row is not None:
+                self.versions[key], self.records[key] = row.version, row.record
+        for key in self.records.keys() - self.state.keys():
+            del self.records[key], self.versions[key]
+
+    def note_versions(self, read: Read) -> None:
+        """Take the versions of all rows as they are, after calls whose order nobody saw."""
+        for key in self.state if self.binding.versioned else ():
+            row = read(key)
+            if row is not None:
+                self.versions[key] = row.version
 
     def _across(self, committed: Committed, key: str, row: Row, code: str | None) -> Failure | None:
         if key != committed.decision.scope.key:
             code = None
         before = self.records.get(key)
-        for invariant in self.binding.contract.invariants:
-            if invariant.of != "step" or before is None or not _is_whole(row.record):
+        if before is None:
+            return None
+        for invariant in self._invariants("step"):
+            if not shows(before, invariant.reads) or not shows(row.record, invariant.reads):
                 continue
-            if not invariant.holds(before, row.record, code):
+            # What only one of the two shows has not changed, as far as anybody can say.
+            if not invariant.holds(before, row.record, code) and not invariant.holds(
+                *as_far_as_both(before, row.record), code
+            ):
                 return Failure((invariant.requirement,), Kind.INVARIANT, f"broken: {invariant.text}")
             committed.decision.trace.requirements.append(invariant.requirement)
         return None
@@ -139,12 +172,12 @@ class Ledger:
     def invariants(self, read: Read) -> tuple[Failure | None, list[str]]:
         """The invariants of every record as the store shows it, and the ids of those that were asked."""
         asked: list[str] = []
-        for key in self.state:
+        for key in filter(self.legible, self.state):
             row = read(key)
-            for invariant in self.binding.contract.invariants:
-                if invariant.of != "record" or row is None or (key, invariant.requirement) in self.exempt:
+            for invariant in self._invariants("record"):
+                if row is None or (key, invariant.requirement) in self.exempt:
                     continue
-                if not _is_whole(row.record):
+                if not shows(row.record, invariant.reads):
                     continue
                 if not invariant.holds(row.record):
                     text = f"the record of {key} breaks: {invariant.text}"
@@ -174,10 +207,12 @@ class Ledger:
     def everything(self, read: Read, ids: tuple[str, ...], kind: Kind, text: str) -> Failure | None:
         """Every record of the model against the store's."""
         for key, record in self.state.items():
+            if not self.legible(key):
+                continue
             row = read(key)
             if row is None:
                 return Failure(ids, kind, f"{text}: {key} is gone")
-            found = differences(self.binding.contract.present(record), row.record)
+            found = differences(self.binding.present(record), row.record)
             if found:
                 return Failure(ids, kind, f"{text}: the record of {key} differs", found)
         return None
@@ -188,17 +223,12 @@ class Ledger:
         self.versions[key] = 1 if version is None else version
         if version is None:
             self.unversioned.add(key)
-        self.records[key] = self.binding.contract.present(record)
+        self.records[key] = self.binding.present(record)
         self._exempt(key, record)
 
     def _exempt(self, key: str, record: Record) -> None:
         """What a row broke when it came, injected or migrated, is not asked of it."""
-        presented = self.binding.contract.present(record)
-        for invariant in self.binding.contract.invariants:
-            if invariant.of == "record" and not invariant.holds(presented):
+        presented = self.binding.present(record)
+        for invariant in self._invariants("record"):
+            if not invariant.holds(presented):
                 self.exempt.add((key, invariant.requirement))
-
-
-def _is_whole(record: Any) -> bool:
-    """Every member is shown: an invariant may read any of them."""
-    return all(getattr(record, member.name) is not UNSEEN for member in fields(type(record)))

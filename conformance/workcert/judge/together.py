@@ -1,25 +1,39 @@
 """Judging calls that ran at once: some serial order must explain every answer and every record.
 
 A call that lost its guard may have answered with the contract's conflict code; it then did nothing, and some other
-call of the group must have committed. The orders of the few calls of one block are all tried.
+call of the group must have committed. Orders are searched depth first: a call comes next if its answer is the model's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from typing import Final
+
+from attrs import define, field
 
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Crashed, Observed, Refusal, Unavailable
+from workspec.core.record import State
 from workspec.core.scope import Call, Trace
 
 Made = tuple[Call, int]
 
+MOST_DECISIONS: Final = 50_000
+"""Calls that are decided in the search of an order; every order of seven is tried within it."""
+
+
+class Undecided(Exception):  # noqa: N818 - no verdict, which is no error
+    """The search of an order was given up: nobody knows whether there is one."""
+
 
 def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Observed], read: Read) -> Failure | None:
-    """None if some order fits, else the failure of the order that came furthest."""
+    """None if some order fits, else the failure of the order that came furthest.
+
+    Raises:
+        Undecided: too many orders would have to be tried.
+    """
     contract = judge.binding.contract
     for seen in observed:
         if isinstance(seen, Crashed | Unavailable):
@@ -30,37 +44,66 @@ def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Obser
     if losers and not winners:
         text = f"every call was refused with {contract.conflict_code}; nobody can have won"
         return Failure(contract.conflict_requirements, Kind.ORDER, text)
-    state, versions = judge.state, dict(judge.versions)
-    best: tuple[int, Failure] | None = None
-    for order in permutations(winners):
-        judge.state, judge.versions = state, dict(versions)
-        reached, failure = _try(judge, order, calls, observed, read)
-        if failure is None:
-            return None
-        if best is None or reached > best[0]:
-            best = (reached, failure)
-    assert best is not None
-    cause = best[1]
+    search = _Search(judge, calls, observed, read)
+    if search.finds(frozenset(winners), []):
+        return None
+    cause = search.cause
+    assert cause is not None
     text = f"no serial order of the calls explains what was seen; the best fails with: {cause.text}"
     return Failure(cause.requirements, Kind.ORDER, text, cause.differences)
 
 
-def _try(
-    judge: Judge, order: Sequence[int], calls: Sequence[Made], observed: Sequence[Observed], read: Read
-) -> tuple[int, Failure | None]:
-    """Apply the calls in this order; answers are compared at each, records when all have run."""
-    traces: list[Trace] = []
-    for reached, index in enumerate(order):
-        call, now_s = calls[index]
-        committed, failure = judge.answer_only(call, now_s, observed[index], read)
+@define(eq=False)
+class _Search:
+    """``cause``: why the order that came furthest fits no further."""
+
+    judge: Judge
+    calls: Sequence[Made]
+    observed: Sequence[Observed]
+    read: Read
+    cause: Failure | None = None
+    _reached: int = -1
+    _decisions: int = 0
+    _traces: list[Trace] = field(factory=list)
+
+    def finds(self, waiting: frozenset[int], made: list[int]) -> bool:
+        """Whether what waits can follow what was made in some order. The judge is left where that order led."""
+        if not waiting:
+            return self._ends(len(made))
+        state = self.judge.state
+        for index in sorted(waiting):
+            if not self._fits(index, state, len(made)):
+                continue
+            if self.finds(waiting - {index}, [*made, index]):
+                return True
+            self._traces.pop()
+        self.judge.state = state
+        return False
+
+    def _fits(self, index: int, state: State, reached: int) -> bool:
+        self._decisions += 1
+        if self._decisions > MOST_DECISIONS:
+            raise Undecided(f"no order was found among {MOST_DECISIONS} decisions")
+        self.judge.state = state
+        call, now = self.calls[index]
+        committed, failure = self.judge.answer_only(call, now, self.observed[index], self.read)
         if failure is not None:
-            return reached, failure
-        traces.append(committed.decision.trace)
-    ids = tuple(i for trace in traces for i in trace.requirements)
-    failure = judge.everything(read, ids or judge.binding.contract.comparisons["others"], Kind.RECORD, "at the end")
-    if failure is None:
-        for key in judge.state:
-            row = read(key)
-            if row is not None:
-                judge.versions[key] = row.version
-    return len(order), failure
+            self._note(reached, failure)
+            return False
+        self._traces.append(committed.decision.trace)
+        return True
+
+    def _ends(self, reached: int) -> bool:
+        """Every call has its place; the records must be as the last one left them."""
+        ids = tuple(i for trace in self._traces for i in trace.requirements)
+        ids = ids or self.judge.binding.contract.comparisons["others"]
+        failure = self.judge.everything(self.read, ids, Kind.RECORD, "at the end")
+        if failure is not None:
+            self._note(reached, failure)
+            return False
+        self.judge.note_versions(self.read)
+        return True
+
+    def _note(self, reached: int, failure: Failure) -> None:
+        if reached > self._reached:
+            self._reached, self.cause = reached, failure

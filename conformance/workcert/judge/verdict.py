@@ -50,11 +50,12 @@ class Failure:
 @frozen
 class StepRun:
     """One step as it ran. ``changed``: what moved in the addressed record; ``applicable`` is False for a step that
-    could not be made here; ``during``: the calls that committed between the halves of a frozen one."""
+    could not be made here; ``during``: the calls that committed between the halves of a frozen one; ``elsewhere``: it
+    was not made because the backend declares that it goes its own way there."""
 
     id: str
     on: str
-    at_s: int | None
+    at: int | None
     call: str
     arguments: Any
     observed: Observed | None
@@ -65,3 +66,4 @@ class StepRun:
     applicable: bool = True
     note: str = ""
     during: tuple[StepRun, ...] = ()
+    elsewhere: bool = False

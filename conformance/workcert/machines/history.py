@@ -16,6 +16,7 @@ from workcert.machines import legacy_rows
 from workcert.machines.requests import BASE
 from workcert.references import Ref
 from workcert.run.calling import Answered
+from workspec.core.choice import UNSEEN
 from workspec.core.interpreter import instants
 
 if TYPE_CHECKING:
@@ -198,9 +199,14 @@ class WorkloadHistory(RuleBasedStateMachine):
         step = self.call(on, "admit", None, request=request)
         self.make(step)
         answer = self.answered(step)
-        if answer is not None and getattr(answer, "created", False):
+        if answer is None:
+            return
+        key = self.campaign.store.backend.binding.key_of(answer.workload)
+        # Whether an answer is the first of its work may not be shown.
+        created = key not in self.keys.values() if answer.created is UNSEEN else answer.created
+        if created:
             self.admitted.append((step.id, request))
-            self.keys[step.id] = self.campaign.store.backend.binding.key_of(answer.workload)
+            self.keys[step.id] = key
 
     def read_row(self, row: str) -> None:
         """Work is named by the step that made it; for a row that is there already a read stands in."""

@@ -14,6 +14,8 @@ from workcert.cases.model import Call, Frozen, Inject, Restart
 from workcert.machines import legacy_rows
 from workcert.machines.history import HANDLES, Held, WorkloadHistory
 from workcert.machines.requests import BASE, CHANGES, SECRETS, requests
+from workspec.core.choice import OTHER
+from workspec.workload.choices import COMPLETION_REFERENCES
 
 if TYPE_CHECKING:
     from workcert.run.stateful import Campaign
@@ -27,6 +29,8 @@ KINDS: Final = ("timeout", "transient_connection", "validation")
 EFFECTS: Final = (None, "none", "unknown", "maybe")
 REASONS: Final = (None, "looked into it", "  ", "\u00e9" * 257)
 RESULTS: Final = ("r1", "r2", " ")
+BESIDE: Final[dict[str, tuple[list[str], int]]] = {"r2": (["doc:1", "doc:2"], 3)}
+"""References and schema version that are passed with a result; none and 1 with any other."""
 MOST_WORK: Final = 5
 MOST_FILES: Final = 2
 """Legacy files in one example: one and its repetition, or a second one. Most rules do not bind such work."""
@@ -53,7 +57,7 @@ MOMENTS: Final = (
 )
 WAITS_S: Final = (0, 0, 1, 3)
 """From a claim to its start: what runs from one of the two is told from what runs from the other."""
-REPEATS: Final = ("nothing", "effect", "text", "worker", "output")
+REPEATS: Final = ("nothing", "effect", "text", "worker", "output", "references")
 
 
 class WorkloadMachine(WorkloadHistory):
@@ -162,8 +166,7 @@ class WorkloadMachine(WorkloadHistory):
             **self.fence(claim, twist),
             result_id=result,
             output=self.allowed(output),
-            references=[],
-            schema_version=1,
+            **self.beside(result),
         )
         self.report(step)
 
@@ -194,6 +197,8 @@ class WorkloadMachine(WorkloadHistory):
             args["worker_id"] = "z"
         elif change == "output" and "output" in args:
             args["output"] = {"sent": 3}
+        elif change == "references" and "references" in args:
+            args |= self.beside("r1" if args["references"] else "r2")
         self.make(self.call(on, report.call, at, **args))
 
     @precondition(lambda self: self.can("time_out", 0) and self.admitted)
@@ -329,7 +334,7 @@ class WorkloadMachine(WorkloadHistory):
             "heartbeat": {"extension_ms": 3000},
             "execution_context": {"secret_references": []},
             "checkpoint": {"state": {"sent": 1}},
-            "complete": {"result_id": result, "output": {"sent": 1}, "references": [], "schema_version": 1},
+            "complete": {"result_id": result, "output": {"sent": 1}, **self.beside(result)},
             "fail": {"kind": kind, "error": ERRORS[0], "effect": effect},
         }
         args = self.fence(held, "exact") | further.get(name, {})
@@ -397,6 +402,12 @@ class WorkloadMachine(WorkloadHistory):
     def allowed(self, value: Any) -> Any:
         """Secret material only where the profile is claimed."""
         return value if self.secrets or value not in SECRETS else {"sent": 1}
+
+    def beside(self, result: str) -> dict[str, Any]:
+        """What a completion passes beside its output: references only where the store says what becomes of them."""
+        declared = self.campaign.store.backend.choices.get(COMPLETION_REFERENCES.id)
+        references, version = ([], 1) if declared == OTHER else BESIDE.get(result, ([], 1))
+        return {"references": references, "schema_version": version}
 
     def teardown(self) -> None:
         self.campaign.end(self.execution, self.made)

@@ -23,7 +23,8 @@ class Coverage:
     """A consumer of events.
 
     ``requirements`` counts steps that were judged right, each id once per step. ``shown`` counts passed cases by what
-    they show; ``shown_in_part`` those of which a step could not be made. ``steps``: those counted, by suite.
+    they show; ``shown_in_part`` those of which a step was not made, because the backend goes its own way there.
+    ``steps``: those counted, by suite.
 
     Where calls ran at once, who came first differs from run to run, and so may every step after them: these are not
     counted, so that a seed gives the same counts again. What their case shows is credited all the same.
@@ -67,8 +68,8 @@ class Coverage:
             self.requirements.update(set(found))
 
     def _case(self, event: CaseEnded) -> None:
-        whole = all(run.applicable for run in event.steps)
-        (self.shown if whole else self.shown_in_part).update(set(event.shown))
+        elsewhere = any(run.elsewhere for step in event.steps for run in (step, *step.during))
+        (self.shown_in_part if elsewhere else self.shown).update(set(event.shown))
         for identifier in event.shown:
             self.first_case.setdefault(identifier, event.name)
 

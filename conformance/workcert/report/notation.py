@@ -10,7 +10,7 @@ import attrs
 
 from workcert.codec import CodecError, encode, render, to_json
 from workcert.judge.differences import Difference, differences
-from workcert.references import JsonBytes, Ref, RepeatText, Text
+from workcert.references import Copies, JsonBytes, Ref, RepeatBytes, RepeatText, Text
 from workcert.report.model import ShownDifference
 from workcert.report.opaque import Names
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
@@ -121,14 +121,27 @@ def _refused(code: str, details: Mapping[str, Any] | None, names: Names) -> str:
     return str(code) if details is None else f"{code!s} {shown(details, names, longest=BRIEF)}"
 
 
+def _claimed(unit: Any, names: Names) -> str:
+    """What was admitted: of each claim what tells it from others, and what it counts."""
+    members = ("fence", "attempt", "crash_attempt")
+    parts = []
+    for claim in unit.claims if isinstance(unit.claims, list | tuple) else ():
+        given = {name: getattr(claim, name, getattr(claim.envelope, name, 0)) for name in members}
+        counted = " ".join(f"{name}={value}" for name, value in given.items() if value or name == "fence")
+        parts.append(f"{shown(claim.envelope.id, names, 'job_id')} {counted}")
+    return " + ".join(parts) or "(no claim)"
+
+
 def brief(value: Any, names: Names) -> str:
     """An answer in a few words: a record by its state, a carrier by its members."""
     if value is None:
         return "ok"
+    if isinstance(value, list | tuple) and value and all(hasattr(unit, "claims") for unit in value):
+        return cut(", ".join(_claimed(unit, names) for unit in value), 2 * BRIEF)
     if not attrs.has(type(value)):
         return shown(value, names, longest=BRIEF)
     if hasattr(value, "state"):
-        return str(value.state)
+        return str(value.state) if value.state is not UNSEEN else shown(UNSEEN, names)
     parts = []
     for member in attrs.fields(type(value)):
         inner = getattr(value, member.name)
@@ -149,6 +162,10 @@ def written(value: Any) -> str:
             return f"{path}{added}" + ("" if append is None else f" + {render(append)}")
         case RepeatText(text, times):
             return f"{render(text)} × {times}"
+        case RepeatBytes(text, times):
+            return f"bytes of {render(text)} × {times}"
+        case Copies(of, times, member):
+            return f"{times} × {written(of)}, each with a {member} of its own"
         case Text(parts):
             return " + ".join(written(part) for part in parts)
         case JsonBytes(inner):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from workcert.binding import Binding
-from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Together, unrolled
+from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Together, Transaction, unrolled
 from workcert.judge.verdict import END, StepRun
 from workcert.references import Ref
 from workcert.report.model import StepRow
@@ -43,6 +43,8 @@ def _calls(step: Plain) -> Iterator[Call]:
             yield from (step.frozen, *step.during)
         case Together():
             yield from step.calls
+        case Transaction():
+            yield from (*step.calls, *step.after)
 
 
 def _rows(
@@ -61,6 +63,13 @@ def _rows(
                 inner = answered.get(call.id)
                 answer = "" if inner is None else seen_text(inner.observed, inner.expected, names)
                 yield _inner(binding, n, call, "meanwhile", calls, answer)
+        case Transaction():
+            answered = {inner.id: inner for inner in run.during}
+            for call in (*step.calls, *step.after):
+                done = answered.get(call.id)
+                answer = "" if done is None else seen_text(done.observed, done.expected, names)
+                yield _inner(binding, n, call, "inside", calls, answer)
+            yield _row(n, run, names, run.call, "", _time(run))
         case Call():
             yield _row(n, run, names, run.call, arguments(binding, step, calls), _time(run, binding))
         case Inject():
@@ -91,14 +100,14 @@ def _row(n: str, run: StepRun, names: Names, operation: str, given: str, time: s
 
 
 def _inner(binding: Binding, n: str, call: Call, how: str, calls: Mapping[str, Call], seen: str = "") -> StepRow:
-    time = "" if call.at_s is None else str(call.at_s)
+    time = "" if call.at is None else str(call.at)
     return StepRow(n, call.id, time, call.on, f"{how}: {call.call}", arguments(binding, call, calls), "", seen, "")
 
 
 def _time(run: StepRun, binding: Binding | None = None) -> str:
     """The instant of a step. An admission happens at an instant that its request holds."""
-    if run.at_s is not None:
-        return str(run.at_s)
+    if run.at is not None:
+        return str(run.at)
     request = run.arguments.get("request") if isinstance(run.arguments, Mapping) else None
     if binding is None or request is None or run.observed is None:
         return ""
@@ -120,6 +129,9 @@ def arguments(binding: Binding, call: Call, calls: Mapping[str, Call]) -> str:
     for name, value in args.items():
         if isinstance(value, Mapping) and len(value) > LARGE:
             parts.append(f"{name}={_particular(binding, call, name, value, calls)}")
+        elif isinstance(value, list) and name in binding.ordinary:
+            elements = (_element(binding, name, each) for each in value)
+            parts.append(f"{name}=[{', '.join(elements)}]")
         elif isinstance(value, Ref) and value == Ref(value.path) and value.path.endswith(f".{name}"):
             parts.append(f"{name} of {value.step}")
         else:
@@ -148,6 +160,14 @@ def _particular(binding: Binding, call: Call, name: str, value: Mapping[str, Any
         return f"{ORDINARY}({', '.join(_differing('', usual, value))})"
     found = ", ".join(_differing("", before, value))
     return f"as {first.id}({found})" if found else f"as {first.id}"
+
+
+def _element(binding: Binding, name: str, value: Any) -> str:
+    """One element of a large list, by what is particular in it; what a case leaves out has its omitted value."""
+    if not isinstance(value, Mapping):
+        return written(value)
+    whole = {**binding.omitted.get(name, {}), **value}
+    return f"{ORDINARY}({', '.join(_differing('', binding.ordinary[name], whole))})"
 
 
 def _differing(path: str, before: Mapping[str, Any], value: Mapping[str, Any]) -> Iterator[str]:

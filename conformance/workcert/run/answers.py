@@ -9,6 +9,7 @@ from attrs import define, field
 
 from workcert.codec import to_json
 from workcert.references import Refused
+from workspec.core.choice import UNSEEN
 
 
 @define(eq=False)
@@ -24,7 +25,8 @@ class Answers(Mapping[str, Any]):
     def __getitem__(self, step: str) -> Any:
         if step not in self._plain:
             raw = self._raw[step]
-            self._plain[step] = raw if isinstance(raw, Refused) else to_json(raw)
+            # An answer of which nothing is shown has no members to refer to.
+            self._plain[step] = raw if isinstance(raw, Refused) else {} if raw is UNSEEN else to_json(raw)
         return self._plain[step]
 
     def __contains__(self, step: object) -> bool:

@@ -44,6 +44,9 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     profiles = sorted(set(case.header.profiles) - backend.profiles)
     if profiles:
         return f"the backend does not claim {', '.join(profiles)}"
+    options = sorted(set(case.header.config) - backend.configurable)
+    if options and backend.binding.configured:
+        return f"the backend cannot be opened with {', '.join(options)} (configurable)"
     abilities = sorted({*required_abilities(case), *case.header.abilities} - backend.abilities)
     if abilities:
         return f"the backend lacks the ability {', '.join(abilities)}"
@@ -111,7 +114,7 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     try:
         store.begin(case.header.config)
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
-        execution.for_case(case.header.requirements)
+        execution.ids_of_case = case.header.requirements
         for name in case.header.handles:
             # Opened before the first step: one that is opened later has seen all, and shows no stale view.
             store.handle(name)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 from attrs import define, field
 
 from workcert.binding import Binding
-from workcert.cases.model import Call, Frozen, Inject, Plain, Restart, Together
+from workcert.cases.model import Call, Frozen, Inject, Plain, Restart, Together, Transaction
 from workcert.codec import CodecError, structure
 from workcert.judge.judge import Judge, Judged, Stale
 from workcert.judge.ledger import Row
 from workcert.judge.verdict import END, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
 from workcert.run.answers import Answers
+from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.interleaving import run_frozen, run_together
-from workcert.run.literal import answer_differences, record_differences
+from workcert.run.literal import literal_failure
+from workcert.run.others import compare_rows, compare_snapshot
 from workcert.run.reading import Unreadable, read_row
+from workcert.run.referred import check_referred
 from workcert.run.store import StoreUnderTest
+from workcert.run.transactions import run_transaction
 from workspec.core.interpreter import instants
 from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
@@ -44,7 +49,9 @@ class Execution:
     failure: Failure | None = None
     unforced: str = ""
     """Why a frozen block showed nothing of an interleaving."""
-    _at_s: int = 0
+    _at: int = 0
+    _clock: int | None = None
+    _cursors: dict[Any, Any] = field(factory=dict)
     history: list[State] = field(factory=lambda: [{}])
     _seen_up_to: dict[str, int] = field(factory=dict)
     _lost: set[str] = field(factory=set)
@@ -53,11 +60,20 @@ class Execution:
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
-        self.judge = Judge(backend.binding, backend.choices)
+        asked = {backend.binding.configured.get(name, name): value for name, value in self.store.config.items()}
+        self.judge = Judge(backend.binding, {**backend.choices, **asked}, self._is_legible)
 
     @property
     def binding(self) -> Binding:
         return self.store.backend.binding
+
+    @property
+    def clock(self) -> int | None:
+        """Where the store's own clock stands; None where it has none, or where nobody has stopped it yet."""
+        return self._clock
+
+    def _is_legible(self, key: str) -> bool:
+        return self.binding.legible(key) and (not self.binding.reading or self.store.can_read())
 
     # Steps -----------------------------------------------------------------------------------------------------------
 
@@ -93,6 +109,8 @@ class Execution:
                 return run_frozen(self, step)
             case Together():
                 return run_together(self, step)
+            case Transaction():
+                return run_transaction(self, step)
         raise AssertionError(f"unknown step {step!r}")
 
     def call(self, step: Call) -> StepRun:
@@ -101,24 +119,26 @@ class Execution:
             return made
         call, now_s = made
         observed = observe(self.store.backend, self.store.handle(step.on), step.call, self.keywords(step, call))
+        check_referred(self.store.backend, step.call, observed)
         return self.judged_run(step, call, now_s, observed)
 
     def judged_run(self, step: Call, call: ModelCall, now_s: int, observed: Observed) -> StepRun:
         self.rows.clear()
         if not self.judged:
             self.put(step, observed)
-            self.judge.follow(call, now_s, observed)
-            return StepRun(step.id, step.on, step.at_s, step.call, call.arguments, observed, None)
+            self.judge.follow(self._as_the_model_asks(call), now_s, observed)
+            return StepRun(step.id, step.on, step.at, step.call, call.arguments, observed, None)
         before = self.judge.state
         stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.stale(step.on)
-        judged = self.judge.call(call, now_s, observed, self.read, stale)
+        self._moved_clock(call)
+        judged = self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read, stale)
         if judged.failure is not None and judged.failure.kind in (Kind.RECORD, Kind.VERSION, Kind.CHOICE):
             judged = self._read_anew(step, call, now_s, observed, judged)
         elif judged.failure is not None and judged.failure.requirements == stale.requirements:
             judged = self._ask_anew(step, call, now_s, observed, judged)
         if judged.committed is None:
             self.put(step, observed)
-            return self._left_out(step, "the backend declares another choice here")
+            return self.left_out(step, "the backend declares another choice here", elsewhere=True)
         return self.finished(step, call, observed, judged, before)
 
     def _account(self, step: Call, lost: bool) -> None:
@@ -163,21 +183,25 @@ class Execution:
         return self.judge.call(call, now_s, observed, self.read)
 
     def finished(self, step: Call, call: ModelCall, observed: Observed, judged: Judged, before: State) -> StepRun:
-        failure = judged.failure or self._check_literally(step, call, observed, before)
+        key = None if judged.committed is None else judged.committed.decision.scope.key
+        failure = judged.failure or literal_failure(self, step, key, observed, before)
         read_only = step.call in self.binding.reads
-        if (failure is None or read_only) and self.store.backend.can("snapshot"):
-            failure = self._compare_snapshot(read_only) or failure
+        if (failure is None or read_only) and self.binding.versioned and self.store.backend.can("snapshot"):
+            failure = compare_snapshot(self, read_only) or failure
+        if failure is None and not self.binding.versioned:
+            failure = compare_rows(self)
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
             self.store.known = next(iter(self.judge.state), None)
         committed = judged.committed
         assert committed is not None
+        self._note_cursor(observed, committed.outcome)
         self._account(step, lost=bool(committed.lost))
         return StepRun(
             step.id,
             step.on,
-            step.at_s,
+            step.at,
             step.call,
             call.arguments,
             observed,
@@ -193,44 +217,74 @@ class Execution:
         try:
             arguments = resolve(step.args, self.answers)
         except ReferenceFault as fault:
-            return self._left_out(step, str(fault))
+            return self.left_out(step, str(fault))
         if not hasattr(self.store.handle(step.on), step.call):
-            return self._left_out(step, f"the store has no method {step.call}")
+            return self.left_out(step, f"the store has no method {step.call}")
         signature = self.binding.signature(step.call)
         try:
             typed = {
                 name: structure(signature.arguments[name], value, f"args.{name}") for name, value in arguments.items()
             }
         except CodecError as error:
-            return self._left_out(step, str(error))
-        if step.at_s is not None:
-            self._at_s = step.at_s
+            return self.left_out(step, str(error))
+        if step.at is not None:
+            self._at = step.at
         call = ModelCall(step.call, typed)
+        now_s = self.binding.contract.instant(call, step.at)
         why = self.binding.impossible(call)
+        elsewhere = "" if why else self.not_asserted([(call, now_s)])
+        if elsewhere:
+            return self.left_out(step, elsewhere, elsewhere=True)
+        why = why or self.set_clock(step.on, step.at)
         if why:
-            return self._left_out(step, why)
-        return call, self.binding.contract.instant(call, step.at_s)
+            return self.left_out(step, why)
+        return call, now_s
+
+    def not_asserted(self, calls: Sequence[Made]) -> str:
+        """Why the model says nothing of these calls in some order, on the present state; empty where it does."""
+        return not_asserted(self.binding.contract, self.store.backend.choices, self.judge.state, calls)
 
     def keywords(self, step: Call, call: ModelCall) -> dict[str, Any]:
         keywords = dict(call.arguments)
-        if self.binding.signature(step.call).timed:
-            keywords[self.binding.calls.instant] = step.at_s
+        if self.binding.signature(step.call).timed and self.binding.calls.instant is not None:
+            keywords[self.binding.calls.instant] = step.at
         return keywords
 
-    def _left_out(self, step: Plain, why: str) -> StepRun:
+    def set_clock(self, on: str, at: int | None) -> str:
+        """Put the store's own clock where a step says; why that cannot be, empty when it is done."""
+        if not self.binding.has_clock or at is None or at == self._clock:
+            return ""
+        if self._clock is not None and at < self._clock:
+            return "a store's clock does not run back"
+        self.store.set_clock(on, at)
+        self._clock = at
+        return ""
+
+    def _moved_clock(self, call: ModelCall) -> None:
+        """After a call that moves the store's clock itself."""
+        match call.name:
+            case "freeze_clock":
+                self._clock = call.arguments["at_ms"]
+            case "advance_clock" if self._clock is not None:
+                self._clock += call.arguments["delta_ms"]
+            case "unfreeze_clock":
+                self._clock = None
+
+    def left_out(self, step: Plain, why: str, *, elsewhere: bool = False) -> StepRun:
         self.answers.put(step.id, Refused("not_applicable"))
         on = getattr(step, "on", "")
         name = getattr(step, "call", type(step).__name__.lower())
         return StepRun(
             step.id,
             on,
-            getattr(step, "at_s", None),
+            getattr(step, "at", None),
             name,
             getattr(step, "args", {}),
             None,
             None,
             applicable=False,
             note=why,
+            elsewhere=elsewhere,
         )
 
     def put(self, step: Call, observed: Observed) -> None:
@@ -250,6 +304,18 @@ class Execution:
         ids = contract.conflict_requirements if handle in self._lost else contract.comparisons["stale view"]
         return Stale(older[::-1], ids)
 
+    def _as_the_model_asks(self, call: ModelCall) -> ModelCall:
+        """The place where a page ended is the store's own text; the model has one of its own for it."""
+        cursor = call.arguments.get("cursor")
+        if cursor not in self._cursors:
+            return call
+        return ModelCall(call.name, {**call.arguments, "cursor": self._cursors[cursor]})
+
+    def _note_cursor(self, observed: Observed, outcome: Any) -> None:
+        seen = getattr(getattr(observed, "value", None), "cursor", None)
+        if seen is not None:
+            self._cursors[seen] = getattr(getattr(outcome, "value", None), "cursor", None)
+
     # Reading ----------------------------------------------------------------------------------------------------------
 
     def read(self, key: str) -> Row | None:
@@ -260,55 +326,20 @@ class Execution:
         """
         if key not in self.rows:
             self.rows[key] = read_row(self.store, key)
+            self.store.reads = self.store.reads or self.rows[key] is not None
         return self.rows[key]
 
     def _unreadable(self, step: Plain, trouble: Unreadable) -> StepRun:
-        left_out = self._left_out(step, "")
+        left_out = self.left_out(step, "")
         failure = Failure(self.binding.contract.comparisons["read"], Kind.CRASH, str(trouble))
         return attrs.evolve(left_out, applicable=True, failure=failure)
-
-    def _compare_snapshot(self, read_only: bool) -> Failure | None:
-        """What else moved.
-
-        Raises:
-            AbilityLie: snapshot and reads contradict each other.
-        """
-        snapshot = self.store.snapshot()
-        failure = self.judge.others(snapshot, read_only)
-        if failure is not None:
-            self.rows.clear()
-            for key in {*snapshot, *self.judge.state}:
-                row = self.read(key)
-                version = None if row is None else row.version
-                shown = (snapshot[key] or 1) if key in snapshot else None
-                if version != shown:
-                    self.store.accuse_snapshot(key, shown, version)
-        return failure
-
-    # Literal expectations ------------------------------------------------------------------------------------------
-
-    def _check_literally(self, step: Call, call: ModelCall, observed: Observed, before: State) -> Failure | None:
-        if not self.literal or (step.expect is None and step.record is None and step.version is None):
-            return None
-        found = [
-            *answer_differences(step, observed, self.answers),
-            *record_differences(step, call, observed, self.answers, before, self.judge.state, self.read),
-        ]
-        if not found:
-            return None
-        text = "; ".join(str(difference) for difference in found[:3])
-        ids = self.ids_of_case or self.binding.contract.comparisons["refusal"]
-        return Failure(ids, Kind.EXPECTATION, text)
-
-    def for_case(self, requirements: tuple[str, ...]) -> None:
-        """What a literal expectation that fails breaks."""
-        self.ids_of_case = requirements
 
     # Other steps ------------------------------------------------------------------------------------------------------
 
     def _restart(self, step: Restart) -> StepRun:
         self.store.restart()
         self.rows.clear()
+        self._clock = None
         if not self.judged:
             return StepRun(step.id, "", None, "restart", {}, None, None)
         ids = self.binding.contract.comparisons["restart"]
@@ -321,15 +352,17 @@ class Execution:
         try:
             record = structure(self.binding.record, resolve(step.record, self.answers), "record")
         except (ReferenceFault, CodecError) as fault:
-            return self._left_out(step, str(fault))
+            return self.left_out(step, str(fault))
         why = self.binding.injectable(record)
         if why:
-            return self._left_out(step, why)
+            return self.left_out(step, why)
         with self.store.ability("inject"):
             self.store.handle(step.on).inject(record=record, version=step.version)
         key = self.binding.key_of(record)
         self.rows.clear()
         row = self.read(key)
+        if row is None and not self.store.reads:
+            raise Unreadable(f"no record was ever read back, nor is {key} found after handle.inject()")
         if row is None:
             self.store.accuse("inject", f"a read finds no record of {key} after handle.inject()")
         self.judge.inject(self.binding.contract.absorb(record, step.version), step.version)
@@ -370,6 +403,6 @@ class Execution:
         found = {
             instant
             for record in self.judge.state.values()
-            for instant in instants(self.binding.contract, record, self._at_s)
+            for instant in instants(self.binding.contract, record, self._at)
         }
         return tuple(sorted(found))

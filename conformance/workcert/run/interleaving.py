@@ -10,11 +10,12 @@ import attrs
 
 from workcert.backends.registry import BackendError
 from workcert.cases.model import Call, Frozen, Together
-from workcert.judge.together import judge_together
+from workcert.judge.together import Undecided, judge_together
 from workcert.judge.verdict import TOGETHER, Failure, Kind, StepRun
 from workcert.run.calling import Answered, Observed, observe
 from workcert.run.literal import brief, expectation_differences
 from workcert.run.reading import Unreadable
+from workcert.run.referred import check_referred
 from workspec.core.interpreter import decide
 from workspec.core.scope import Call as ModelCall
 
@@ -49,6 +50,7 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
         handle.pause(None)
     if trouble:
         raise trouble[0]
+    check_referred(execution.store.backend, held.call, observed)
     if not ran:
         # The call did not come to its guarded write: it stands before the others. If it should have, then nothing
         # was forced, and what is written of the outcome holds of another order.
@@ -61,7 +63,7 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
     if not execution.judged:
         execution.put(held, observed)
         execution.judge.follow(call, now_s, observed, before)
-        return _combined(step, StepRun(held.id, held.on, held.at_s, held.call, call.arguments, observed, None), ran)
+        return _combined(step, StepRun(held.id, held.on, held.at, held.call, call.arguments, observed, None), ran)
     execution.rows.clear()
     failed = next((run for run in ran if run.failure is not None), None)
     if failed is not None:
@@ -98,20 +100,27 @@ def run_together(execution: Execution, step: Together) -> StepRun:
         if isinstance(made, StepRun):
             return attrs.evolve(made, id=step.id)
     calls = [made for made in prepared if not isinstance(made, StepRun)]
+    why = execution.not_asserted(calls)
+    if why:
+        return execution.left_out(step, why, elsewhere=True)
     observed = _at_once(execution, step.calls, [call for call, _ in calls])
     execution.rows.clear()
     for call, seen in zip(step.calls, observed, strict=True):
+        check_referred(execution.store.backend, call.call, seen)
         execution.put(call, seen)
     # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
     # written in the header of its case.
-    failure = judge_together(execution.judge, calls, observed, execution.read)
+    try:
+        failure = judge_together(execution.judge, calls, observed, execution.read)
+    except Undecided as given_up:
+        failure, execution.unforced = None, str(given_up)
     if failure is None and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, observed)
     execution.history.append(execution.judge.state)
     arguments = {call.id: made.arguments for call, (made, _) in zip(step.calls, calls, strict=True)}
     names = " | ".join(call.call for call in step.calls)
     shown = Answered([brief(seen) for seen in observed])
-    return StepRun(step.id, "", step.calls[0].at_s, names, arguments, shown, None, (), failure, note=TOGETHER)
+    return StepRun(step.id, "", step.calls[0].at, names, arguments, shown, None, (), failure, note=TOGETHER)
 
 
 def _at_once(execution: Execution, steps: Sequence[Call], calls: Sequence[ModelCall]) -> list[Observed]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
 from typing import Any, cast
 
@@ -10,7 +10,9 @@ import attrs
 
 from workcert.backends.registry import BackendError
 from workcert.judge.ledger import Row
+from workcert.raised import told
 from workcert.run.calling import CallHung
+from workcert.run.referred import check_readable
 from workcert.run.store import StoreUnderTest
 from workspec.core.choice import UNSEEN
 
@@ -31,23 +33,56 @@ def read_row(store: StoreUnderTest, key: str) -> Row | None:
     except (CallHung, BackendError):
         raise
     except (Exception, SystemExit) as error:  # whatever an adapter raises is a finding, not a fault of the kit
-        raise Unreadable(f"reading {key} back raised {type(error).__name__}: {error}") from error
+        raise Unreadable(f"reading {key} back raised {told(error)}") from error
     if found is None:
         return None
-    record, actors = getattr(found, "workload", None), backend.actors
+    record, actors = getattr(found, "record", None), backend.actors
+    check_readable(backend, key, getattr(found, "version", None), record)
     if not isinstance(record, backend.binding.record):
         raise Unreadable(f"reading {key} back answered with {type(found).__name__}, which holds no record")
     record = _with_tuples(record)
     return Row(found.version, record if not actors else _with_actors(record, actors))
 
 
-def is_whole(value: Any) -> bool:
-    """Nothing of it is hidden, at any depth of its carriers."""
-    if isinstance(value, list | tuple):
-        return all(is_whole(item) for item in value)
-    if attrs.has(type(value)):
-        return all(is_whole(getattr(value, f.name)) for f in attrs.fields(type(value)))
-    return value is not UNSEEN
+def glanced(store: StoreUnderTest, keys: Iterable[str]) -> dict[str, Any]:
+    """Records as far as they are quickly read, None where there is none.
+
+    Raises:
+        Unreadable: as `read_row`.
+    """
+    glance = store.backend.binding.glance
+    if glance is None:
+        return {}
+    reader = store.reader()
+    found = {}
+    for key in keys:
+        try:
+            record = glance(reader, key)
+        except (CallHung, BackendError):
+            raise
+        except (Exception, SystemExit) as error:
+            raise Unreadable(f"reading {key} back raised {told(error)}") from error
+        if record is not None and not isinstance(record, store.backend.binding.record):
+            raise Unreadable(f"reading {key} back answered with {type(record).__name__}, which is no record")
+        found[key] = None if record is None else _with_tuples(record)
+    return found
+
+
+def counted(store: StoreUnderTest) -> int | None:
+    """How many records there are, as far as the store tells.
+
+    Raises:
+        Unreadable: as `read_row`.
+    """
+    total = store.backend.binding.total
+    if total is None or not hasattr(store.reader(), "counts"):
+        return None
+    try:
+        return total(store.reader())
+    except (CallHung, BackendError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise Unreadable(f"counting the records raised {told(error)}") from error
 
 
 def _with_tuples(record: Any) -> Any:
@@ -64,6 +99,8 @@ def _tuples_of(record: Hashable) -> tuple[str, ...]:
 
 
 def _with_actors(record: Any, actors: Mapping[str, str]) -> Any:
-    history = getattr(record, "execution_history", ())
+    history: Any = getattr(record, "execution_history", UNSEEN)
+    if history is UNSEEN:
+        return record
     renamed = tuple(attrs.evolve(event, actor=actors.get(event.actor, event.actor)) for event in history)
     return attrs.evolve(record, execution_history=renamed)

@@ -45,7 +45,7 @@ class StoreUnderTest:
     backend: LoadedBackend
     _root: Path
     _own_root: bool
-    _config: Mapping[str, Any] = field(factory=dict)
+    config: Mapping[str, Any] = field(factory=dict)
     _place: Place | None = None
     _handles: dict[str, Any] = field(factory=dict)
     _places: int = 0
@@ -79,7 +79,7 @@ class StoreUnderTest:
         """
         self._examples += 1
         wanted = config or {}
-        reusable = self._place is not None and self._handles and wanted == self._config
+        reusable = self._place is not None and self._handles and wanted == self.config
         if reusable and self.backend.can("reset") and self._examples % FRESH_EVERY:
             self._reset()
             return
@@ -88,7 +88,7 @@ class StoreUnderTest:
     def fresh(self, config: Mapping[str, Any] | None = None) -> None:
         """A store at a place that was never used."""
         self._leave()
-        self._config = config or {}
+        self.config = config or {}
         self._places += 1
         name = f"{self._root.name}-{self._places}"
         path = self._root / f"store-{self._places}"
@@ -144,15 +144,15 @@ class StoreUnderTest:
 
     def _opened(self, place: Place) -> Any:
         try:
-            opened = settled(self.backend.adapter.open(place, self._config))
+            opened = settled(self.backend.adapter.open(place, self.config))
         except CallHung:
             raise
         except (Exception, SystemExit) as error:
             cause = "Is its server running, and are its packages installed?"
-            if isinstance(error, TypeError) and not _can_take(self.backend.adapter.open, place, self._config):
+            if isinstance(error, TypeError) and not _can_take(self.backend.adapter.open, place, self.config):
                 cause = "It is called as open(place, config)"
-            elif self._config:
-                cause = f"The case asks for config = {dict(self._config)!r}; can open(place, config) take that?"
+            elif self.config:
+                cause = f"The case asks for config = {dict(self.config)!r}; can open(place, config) take that?"
             raise BackendError(f"{self.backend.name} cannot open a store: {told(error)}. {cause}") from error
         if opened is None:
             raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
@@ -172,6 +172,30 @@ class StoreUnderTest:
         if close is not None:
             with contextlib.suppress(Exception):
                 close()
+
+    def can_read(self) -> bool:
+        """The judge's handle has the methods that reading records back needs."""
+        reader = self.reader()
+        return all(hasattr(reader, name) for name in self.backend.binding.reading)
+
+    def set_clock(self, on: str, at: int) -> None:
+        """Stop the clock of the store at an instant.
+
+        Raises:
+            BackendError: it has no such method, or the method raises.
+        """
+        handle = self.handle(on)
+        if not hasattr(handle, "freeze_clock"):
+            raise BackendError(
+                f"{self.backend.name}: a handle has no freeze_clock(at_ms=...). The kit moves the clock of the store "
+                "and waits for nothing; give the adapter this method, whether or not it claims CLOCK"
+            )
+        try:
+            handle.freeze_clock(at_ms=at)
+        except (CallHung, BackendError):
+            raise
+        except (Exception, SystemExit) as error:
+            raise BackendError(f"{self.backend.name}: freeze_clock(at_ms={at}) raised {told(error)}") from error
 
     # Abilities ---------------------------------------------------------------------------------------------------
 

@@ -31,8 +31,8 @@ def case_of(
     for number, (call, now_s) in enumerate(path, start=1):
         step_id = f"s{number}"
         args = {name: to_json(value) for name, value in call.arguments.items()}
-        at_s = None if call.name == "admit" else now_s
-        steps.append(CallStep(step_id, "A", call.name, _referring(args, answers), at_s))
+        at = None if call.name == "admit" else now_s
+        steps.append(CallStep(step_id, "A", call.name, _referring(args, answers), at))
         try:
             done = apply(contract, state, call, now_s)
         except RuleError:

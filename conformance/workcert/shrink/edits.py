@@ -17,6 +17,7 @@ from workcert.cases.model import (
     Restart,
     Step,
     Together,
+    Transaction,
     every_step,
     required_abilities,
     within,
@@ -148,6 +149,8 @@ def producers(case: Case) -> Mapping[str, tuple[Call, ...]]:
                 case Frozen(frozen=held, during=during):
                     found[held.id] = answered
                     answered = (*walk(during, answered), held)
+                case Transaction(calls=calls, after=after):
+                    answered = walk((*calls, *after), answered)
                 case Repeat(steps=body):
                     walk(body, answered)
         return answered
@@ -185,6 +188,10 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
                     kept.append(attrs.evolve(step, frozen=first[0], during=then))
                 else:
                     kept += (*first, *then)
+            case Transaction(calls=calls, after=after):
+                left, then = _changed(calls, change), _changed(after, change)
+                if left or then:
+                    kept.append(attrs.evolve(step, calls=left, after=then))
             case Repeat(steps=body):
                 left = _changed(body, change)
                 if left:

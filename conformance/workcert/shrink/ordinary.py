@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -14,6 +14,9 @@ from workcert.shrink.edits import leaves, with_leaf
 from workcert.shrink.timing import INSTANTS
 
 MOST_KEPT: Final = 2
+NAME: Final = "id"
+"""What tells one element of a list from another stays as it is."""
+Path: TypeAlias = tuple[Any, ...]
 
 
 def settle(attempt: Attempt, ordinary: Mapping[str, Mapping[str, Any]]) -> None:
@@ -26,18 +29,33 @@ def settle(attempt: Attempt, ordinary: Mapping[str, Mapping[str, Any]]) -> None:
         if not isinstance(leaf, Call):
             continue
         for name in ordinary.keys() & leaf.args.keys():
-            any(attempt.take(_put(attempt.case, leaf.id, name, members)) for members in _candidates(ordinary[name]))
+            for path in _places(name, leaf.args[name]):
+                any(attempt.take(_put(attempt.case, leaf.id, path, members)) for members in _candidates(ordinary[name]))
+
+
+def _places(name: str, value: Any) -> Iterator[Path]:
+    """Where the large objects of an argument stand: it is one, or holds some."""
+    if isinstance(value, list):
+        yield from ((name, position) for position, each in enumerate(value) if isinstance(each, dict))
+    elif isinstance(value, dict):
+        yield (name,)
 
 
 def _candidates(usual: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    members = {member: value for member, value in usual.items() if member not in INSTANTS}
+    members = {member: value for member, value in usual.items() if member not in INSTANTS and member != NAME}
     for kept in range(MOST_KEPT + 1):
         for own in combinations(members, kept):
             yield {member: value for member, value in members.items() if member not in own}
 
 
-def _put(case: Case, step: str, name: str, members: Mapping[str, Any]) -> Case | None:
+def _put(case: Case, step: str, path: Path, members: Mapping[str, Any]) -> Case | None:
     leaf = next((each for each in leaves(case.steps) if each.id == step), None)
-    if not isinstance(leaf, Call) or not isinstance(leaf.args.get(name), dict):
+    if not isinstance(leaf, Call) or leaf.args.get(path[0]) is None:
         return None
-    return with_leaf(case, attrs.evolve(leaf, args={**leaf.args, name: {**leaf.args[name], **members}}))
+    name, *position = path
+    value = leaf.args[name]
+    if not position:
+        whole: Any = {**value, **members}
+    else:
+        whole = [{**each, **members} if index == position[0] else each for index, each in enumerate(value)]
+    return with_leaf(case, attrs.evolve(leaf, args={**leaf.args, name: whole}))

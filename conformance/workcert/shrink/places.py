@@ -15,6 +15,7 @@ from attrs import frozen
 
 from workcert.cases.contracts import Contract, contracts
 from workcert.cases.model import Call, Case, Inject
+from workcert.ordinary import OMITTED
 from workcert.references import JsonBytes
 from workcert.shrink.edits import Leaf, find, leaves, with_leaf
 from workcert.structuring import AnyJson, hints_of
@@ -104,9 +105,10 @@ def _walk(leaf: str, path: Path, value: Any, wanted: Any, may_be_absent: bool) -
             yield from _walk(leaf, (*path, position), each, element, False)
     elif isinstance(value, dict):
         hints = hints_of(wanted) if attrs.has(wanted) else {}
+        omitted = OMITTED.get(wanted.__name__, {}) if hints else {}
         member = get_args(wanted)[1] if get_args(wanted) else AnyJson
         for name, each in value.items():
-            optional = name not in hints or _inner(hints[name])[1]
+            optional = name not in hints or _inner(hints[name])[1] or name in omitted
             yield from _walk(leaf, (*path, name), each, hints.get(name, member), optional)
 
 

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 import attrs
 
-from workcert.cases.model import Call, Case
+from workcert.cases.model import Call, Case, Transaction
 from workcert.shrink.attempt import Attempt
 from workcert.shrink.edits import changed, find, leaves, with_leaf
 
-INSTANTS: Final = frozenset({"created_at", "not_before"})
-"""Members of arguments that are instants on the same line of time as ``at_s``."""
+INSTANTS: Final = frozenset({"created_at", "not_before", "scheduled_at_ms", "at_ms"})
+"""Members of arguments that are instants on the same line of time as ``at``."""
+OMITTED_AT_ZERO: Final = frozenset({"scheduled_at_ms"})
+"""Those of them whose zero is no instant."""
 
 
 def lower_times(attempt: Attempt) -> None:
@@ -29,7 +31,7 @@ def lower_times(attempt: Attempt) -> None:
         _shorten_wait(attempt, position)
         position += 1
     for leaf in leaves(attempt.case.steps):
-        if isinstance(leaf, Call) and leaf.at_s is not None:
+        if isinstance(leaf, Call) and leaf.at is not None:
             _advance(attempt, leaf)
 
 
@@ -54,12 +56,12 @@ def _shorten_wait(attempt: Attempt, position: int) -> None:
 
 
 def _advance(attempt: Attempt, leaf: Call) -> None:
-    at = leaf.at_s or 0
+    at = leaf.at or 0
     earlier = [t for t in _before(attempt.case, leaf.id) if t <= at]
 
     def candidate(case: Case, instant: int) -> Case | None:
         present = find(case, leaf.id)
-        return None if present is None else with_leaf(case, attrs.evolve(present, at_s=instant))
+        return None if present is None else with_leaf(case, attrs.evolve(present, at=instant))
 
     if earlier and earlier[-1] < at:
         attempt.lowest(earlier[-1], at, candidate)
@@ -69,8 +71,8 @@ def _before(case: Case, leaf_id: str) -> Iterator[int]:
     for leaf in leaves(case.steps):
         if leaf.id == leaf_id:
             return
-        if isinstance(leaf, Call) and leaf.at_s is not None:
-            yield leaf.at_s
+        if isinstance(leaf, Call) and leaf.at is not None:
+            yield leaf.at
 
 
 def _line(case: Case) -> list[int]:
@@ -89,10 +91,14 @@ def _moved(case: Case, move: Callable[[int], int]) -> Case:
     def leaf_moved(leaf: Any) -> Any:
         if not isinstance(leaf, Call):
             return leaf
-        at_s = None if leaf.at_s is None else move(leaf.at_s)
-        return attrs.evolve(leaf, at_s=at_s, args=_members_moved(leaf.args, move))
+        at = None if leaf.at is None else move(leaf.at)
+        return attrs.evolve(leaf, at=at, args=_members_moved(leaf.args, move))
 
-    return changed(case, leaf_moved)
+    def step_moved(step: Any) -> Any:
+        return attrs.evolve(step, at=move(step.at)) if isinstance(step, Transaction) else step
+
+    moved = changed(case, leaf_moved)
+    return attrs.evolve(moved, steps=tuple(step_moved(step) for step in moved.steps))
 
 
 def _members_moved(value: Any, move: Callable[[int], int]) -> Any:
@@ -100,7 +106,8 @@ def _members_moved(value: Any, move: Callable[[int], int]) -> Any:
         return [_members_moved(each, move) for each in value]
     if not isinstance(value, dict):
         return value
-    return {
-        name: move(each) if name in INSTANTS and type(each) is int else _members_moved(each, move)
-        for name, each in value.items()
-    }
+    return {name: move(each) if _is_instant(name, each) else _members_moved(each, move) for name, each in value.items()}
+
+
+def _is_instant(name: str, value: Any) -> bool:
+    return name in INSTANTS and type(value) is int and not (value == 0 and name in OMITTED_AT_ZERO)

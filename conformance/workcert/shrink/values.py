@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from workcert.cases.model import Case
-from workcert.references import JsonBytes, Ref, RepeatText, Text
+from workcert.references import Copies, JsonBytes, Ref, RepeatBytes, RepeatText, Text
 from workcert.shrink.attempt import Attempt
 from workcert.shrink.places import Place, places, present, put, removed
 from workcert.shrink.timing import INSTANTS
@@ -69,6 +69,10 @@ def _simplify(attempt: Attempt, place: Place) -> None:
             _plain_reference(attempt, place, ref)
         case RepeatText(text=text, count=count):
             attempt.lowest(0, count, lambda now, n: put(now, place, RepeatText(text, n)))
+        case RepeatBytes(text=text, count=count):
+            attempt.lowest(0, count, lambda now, n: put(now, place, RepeatBytes(text, n)))
+        case Copies() as copies:
+            attempt.lowest(0, copies.count, lambda now, n: put(now, place, attrs.evolve(copies, count=n)))
         case None | JsonBytes() | Text():
             return
         case _ if place.wanted is AnyJson and attempt.take(put(case, place, None)):

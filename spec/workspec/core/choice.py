@@ -33,13 +33,19 @@ OTHER: Final = "other"
 """A declared value that every declared choice allows: the store does something else, so the kit goes elsewhere."""
 
 
+def _unseen(_key: str) -> Unseen:
+    return UNSEEN
+
+
 @frozen
 class Seen:
-    """What a store showed of one call: its error code or its answer, and the addressed record after it."""
+    """What a store showed of one call: its error code or its answer, and the addressed record after it. ``rows``: the
+    record of any key after it, None where there is none, `UNSEEN` where it cannot be read."""
 
     code: str | None
     answer: Any
     record: Any
+    rows: Callable[[str], Any] = _unseen
 
 
 Observer = Callable[[Seen, Scope], Any]

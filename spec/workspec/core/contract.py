@@ -35,12 +35,19 @@ from workspec.core.scope import Call
 @frozen(eq=False)
 class Invariant:
     """What holds in every committed record (``of="record"``, a function of the presented record) or across every
-    step (``of="step"``, a function of the presented record before and after, either None, and the refusal's code)."""
+    step (``of="step"``, a function of the presented record before and after, either None, and the refusal's code).
+
+    ``reads``: the members that ``holds`` looks at, as paths like ``result.output`` or ``attempts[].status`` (of every
+    element). A path that ends in a list or a carrier asks only whether it is there and how many it holds. What is
+    only compared with itself before the step is not read. An invariant cannot be asked of a record that leaves one
+    of these out, and can be of one that leaves out anything else.
+    """
 
     requirement: str
     of: str
     text: str
     holds: Callable[..., bool]
+    reads: tuple[str, ...]
 
 
 @frozen(eq=False)
@@ -73,8 +80,9 @@ class Contract:
     ``now`` of a call, from the call and the time that the caller states, if any. ``comparisons`` says which
     requirements a judge shows by comparing: ``version`` (moved exactly on a change), ``refusal`` (changed nothing),
     ``others`` (no other record changed), ``restart`` (all as before it), ``stale view`` (a handle that did not see
-    another's commit), ``read`` (what was committed). ``shown_as`` names the member of the presented
-    record in which a fact, or a part of the log, shows where the two names differ."""
+    another's commit), ``read`` (what was committed), ``transaction`` (nothing seen of it before its commit) and the
+    names of calls that are made inside one. ``shown_as`` names the member of the presented record in which a fact, or
+    a part of the log, shows where the two names differ."""
 
     name: str
     version: str

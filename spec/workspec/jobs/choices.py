@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from workspec.core.choice import UNSEEN, Choice, ChoiceKind, Seen
 from workspec.core.rule import ids
 from workspec.core.scope import Scope
 from workspec.jobs import rules
+from workspec.jobs.vocabulary import Reclaimed
 
 DECLARED, FREE = ChoiceKind.DECLARED, ChoiceKind.FREE
 
@@ -98,7 +100,62 @@ JITTER_MS: Final = Choice(
     observe=_jitter_seen,
 )
 
+DRAW: Final = Choice(
+    "A-18.draw",
+    DECLARED,
+    "In which order an admission visits partitions: by plain rotation, or in an order of the store's own. Either way "
+    "the order inside a partition holds, and nothing admissible is left out while capacity remains.",
+    ids("JOB-FAIR-01 JOB-FAIR-03"),
+    "rotation",
+    options=("rotation", "own"),
+)
+
+
+def _drawn(seen: Seen, _scope: Scope) -> Any:
+    units = seen.answer if isinstance(seen.answer, Sequence) else ()
+    return tuple(claim.envelope.id for unit in units for claim in getattr(unit, "claims", ()))
+
+
+DRAWN: Final = Choice(
+    "A-18.drawn",
+    FREE,
+    "Which partition each unit of an admission comes from, where the store visits them in an order of its own.",
+    ids("JOB-ADM-11 JOB-ADM-13"),
+    (),
+    legal_text="the first admissible row of some partition",
+    observe=_drawn,
+)
+
+
+def _swept(seen: Seen, scope: Scope) -> Any:
+    answer = seen.answer if isinstance(seen.answer, Sequence) else ()
+    if answer and all(isinstance(reclaimed, Reclaimed) for reclaimed in answer):
+        return tuple(f"job/{reclaimed.job_id}" for reclaimed in answer)
+    keys = scope.settled["candidates"]
+    if scope.call.get("limit", len(keys)) >= len(keys):
+        return UNSEEN
+    rows = {key: seen.rows(key) for key in keys}
+    if any(row is UNSEEN for row in rows.values()):
+        return UNSEEN
+    state = {key: scope.state[key].facts.state for key in keys}
+    return tuple(key for key, row in rows.items() if getattr(row, "state", None) != state[key])
+
+
+SWEPT: Final = Choice(
+    "A-25.swept",
+    FREE,
+    "Which rows a sweep takes first when its limit binds. The reference goes by the instant that makes them due, then "
+    "by id.",
+    ids("JOB-PRM-03 JOB-RCL-06 JOB-EVT-01 JOB-QUA-04"),
+    (),
+    legal_text="any rows that are due",
+    observe=_swept,
+)
+
 CHOICES: Final = (
+    DRAW,
+    DRAWN,
+    SWEPT,
     CRASH_LIMIT,
     RETRY_BASE_MS,
     RETRY_CAP_MS,

@@ -86,6 +86,10 @@ CONTRACT: Final = Contract(
         "restart": ids("JOB-DUR-01 JOB-DUR-02 JOB-DUR-03"),
         "stale view": ids("JOB-MWR-01"),
         "read": ids("JOB-INS-01"),
+        "transaction": ids("JOB-TXN-01"),
+        "enqueue_tx": ids("JOB-TXN-02"),
+        "complete_tx": ids("JOB-TXN-03"),
+        "checkpoint_tx": ids("JOB-TXN-05"),
     },
     shown_as={
         "log.history": "history",

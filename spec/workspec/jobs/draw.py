@@ -7,6 +7,7 @@ from typing import Any
 
 from workspec.core.scope import Scope
 from workspec.jobs import terms
+from workspec.jobs.choices import DRAW, DRAWN, SWEPT
 from workspec.jobs.facts import NEW_STORE, STORE_KEY, JobFacts, StoreFacts, job_key
 
 
@@ -34,6 +35,32 @@ def candidates(scope: Scope, queue: str) -> dict[str, list[JobFacts]]:
 def requested_queues(scope: Scope) -> Sequence[str]:
     """In request order, repeats dropped (JOB-ADM-14)."""
     return tuple(dict.fromkeys(scope.call["queues"]))
+
+
+def fair_draw(scope: Scope) -> Iterator[str]:
+    """By plain rotation, or, where a store declares an order of its own, as that was seen (A-18)."""
+    if scope.choose(DRAW, scope) == "rotation":
+        return plain_rotation(scope)
+    return as_drawn(scope)
+
+
+def as_drawn(scope: Scope) -> Iterator[str]:
+    """The partitions in the order in which rows came out of them, each in its own order; then all that is left.
+
+    A row that was passed over comes before the later one of its partition, and rows that were left out come last: if
+    they pass the policies they are taken, and then the answer differs from what was seen.
+    """
+    queues = [queue for queue in requested_queues(scope) if not terms.is_paused(scope, queue)]
+    groups = {(queue, name): iter(rows) for queue in queues for name, rows in candidates(scope, queue).items()}
+    for job_id in scope.choose(DRAWN, scope):
+        record = scope.state.get(job_key(job_id))
+        waiting = None if record is None else groups.get((record.facts.queue, record.facts.partition_key))
+        for facts in waiting or ():
+            yield job_key(facts.id)
+            if facts.id == job_id:
+                break
+    for rest in groups.values():
+        yield from (job_key(facts.id) for facts in rest)
 
 
 def plain_rotation(scope: Scope) -> Iterator[str]:
@@ -91,11 +118,14 @@ def visited_queues(scope: Scope) -> Sequence[str]:
 def rows_in(
     *states: str, by: Callable[[JobFacts], Any], also: Callable[[Scope, JobFacts], bool] | None = None
 ) -> Callable[[Scope], Iterator[str]]:
-    """The rows in these states in an order of their facts, ids last."""
+    """The rows in these states in an order of their facts, ids last; first those that a store was seen to take."""
 
     def order(scope: Scope) -> Iterator[str]:
         found = [facts for facts in jobs(scope) if facts.state in states and (also is None or also(scope, facts))]
         found.sort(key=lambda facts: (by(facts), facts.id.encode()))
-        return (job_key(facts.id) for facts in found)
+        keys = [job_key(facts.id) for facts in found]
+        scope.settled["candidates"] = keys
+        first = [key for key in scope.choose(SWEPT, scope) if key in keys]
+        return iter([*first, *(key for key in keys if key not in first)] if first else keys)
 
     return order

@@ -32,9 +32,27 @@ def _counters_rise(before: Job | None, after: Job | None, _code: str | None) -> 
 
 
 INVARIANTS: Final = (
-    Invariant("JOB-INV-01", "record", "a lease is there exactly while the job runs", _lease_iff_running),
-    Invariant("JOB-INV-08", "record", "finished rows have an instant of it, others none", _finalized_iff_finished),
-    Invariant("JOB-INS-03", "record", "orphaned means that a lease was lost", _orphaned),
-    Invariant("JOB-ACK-17", "record", "the history holds the newest 50 entries at most", _bounded),
-    Invariant("JOB-GEN-08", "step", "neither counter ever falls", _counters_rise),
+    Invariant(
+        "JOB-INV-01",
+        "record",
+        "a lease is there exactly while the job runs",
+        _lease_iff_running,
+        ("lease_expires_at_ms", "state", "claimed_at_ms"),
+    ),
+    Invariant(
+        "JOB-INV-08",
+        "record",
+        "finished rows have an instant of it, others none",
+        _finalized_iff_finished,
+        ("finalized_at_ms", "state"),
+    ),
+    Invariant("JOB-INS-03", "record", "orphaned means that a lease was lost", _orphaned, ("orphaned", "crash_attempt")),
+    Invariant("JOB-ACK-17", "record", "the history holds the newest 50 entries at most", _bounded, ("history",)),
+    Invariant(
+        "JOB-GEN-08",
+        "step",
+        "neither counter ever falls",
+        _counters_rise,
+        ("enqueued_at_ms", "attempt", "crash_attempt"),
+    ),
 )

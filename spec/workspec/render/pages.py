@@ -61,8 +61,8 @@ def name_of(contract: Contract) -> str:
     return f"{contract.name.capitalize()} contract"
 
 
-def overview(contracts: Iterable[Contract]) -> str:
-    """The page that stands above those of all contracts and links each of them."""
+def overview(contracts: Iterable[Contract], further: Blocks = ()) -> str:
+    """The page that stands above those of all contracts and links each of them; ``further`` blocks end it."""
     blocks = ["What each contract demands, printed out of the rules that judge a store."]
     for contract in contracts:
         shown = PRESENTATIONS.get(contract.name, Presentation())
@@ -77,7 +77,7 @@ def overview(contracts: Iterable[Contract]) -> str:
                 + [(f"[Diagram]({contract.name}/{DIAGRAM})", "States and transitions, as a picture.")],
             ),
         )
-    return finished("Contracts", blocks, (), INDEX)
+    return finished("Contracts", (*blocks, *further), (), INDEX)
 
 
 def pages_of(contract: Contract, presentation: Presentation) -> tuple[Page, ...]:

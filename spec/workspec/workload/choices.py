@@ -143,6 +143,24 @@ FIRST_DELAY: Final = Choice(
     default="initial",
     options=("initial", "double"),
 )
+NUMBER_FORM: Final = Choice(
+    "G-08.number-form",
+    DECLARED,
+    "What becomes of a whole number that is written with a fraction, such as 1.0, in an input, a checkpoint or an "
+    "output: it is kept so. Where a store declares otherwise, it is given none.",
+    ("WRK-ADM-14", "WRK-CKP-02", "WRK-CMP-07"),
+    default="kept",
+    options=("kept",),
+)
+COMPLETION_REFERENCES: Final = Choice(
+    "G-17.completion-references",
+    DECLARED,
+    "What becomes of the references and the schema version (1 or more) that a completion passes: both are stored with "
+    "its result. Where a store declares otherwise, it is given completions without references, of version 1.",
+    ("WRK-CMP-07", "WRK-CMP-05", "WRK-PRT-02"),
+    default="stored",
+    options=("stored",),
+)
 CHECKPOINT_HEARTBEAT: Final = Choice(
     "G-24.checkpoint-heartbeat",
     DECLARED,
@@ -328,6 +346,7 @@ CHOICES: Final = (
     OPEN_EVIDENCE,
     INPUT_HASH,
     OUTPUT_HASH,
+    NUMBER_FORM,
     LEASE_ROUNDING,
     SHORTER_LEASE,
     REPEATED_CANCEL,
@@ -337,6 +356,7 @@ CHOICES: Final = (
     CLAIM_STATUS,
     RUNNING_STATUS,
     CANCELLED_STATUS,
+    COMPLETION_REFERENCES,
     FIRST_DELAY,
     CHECKPOINT_HEARTBEAT,
     NEXT_ATTEMPT_AT,

@@ -16,13 +16,21 @@ from workspec.workload.rules import (
     DEADLINE_CONTRACT_VERSION,
     delayed_instant,
     failure_delay_ms,
+    holds_whole_float,
     lease_end,
     terms_of,
 )
 from workspec.workload.tables import EFFECTIVE_EFFECT
-from workspec.workload.vocabulary import Attempt, AttemptStatus, Checkpoint, Claim, Result, State
+from workspec.workload.vocabulary import Attempt, AttemptStatus, Checkpoint, Claim, Json, Result, State
 
 Changes = Mapping[str, Any]
+
+
+def _as_sent(scope: Scope, value: Json) -> Json:
+    """A value that is kept as it was sent, where the store keeps the form of its numbers (G-08)."""
+    if holds_whole_float(value):
+        scope.choose(choices.NUMBER_FORM, scope)
+    return value
 
 
 @effect(
@@ -33,7 +41,7 @@ def create_record(scope: Scope) -> Changes:
     facts = Facts(
         workload_id=scope.key or "",
         contract_version=DEADLINE_CONTRACT_VERSION,
-        terms=terms_of(request, scope.choose(choices.INPUT_HASH, scope)),
+        terms=evolve(terms_of(request, scope.choose(choices.INPUT_HASH, scope)), input=_as_sent(scope, request.input)),
         created_at=request.created_at,
         state=State.CREATED,
         attempt_count=0,
@@ -100,7 +108,9 @@ def renew_lease(scope: Scope) -> Changes:
 @effect("WRK-CKP-02", writes="claim log.checkpoints", text="a checkpoint of the present attempt appended")
 def keep_checkpoint(scope: Scope) -> Changes:
     facts = scope.facts
-    changes: dict[str, Any] = {"log.checkpoints": Checkpoint(facts.attempt.attempt_id, scope.call["state"])}
+    changes: dict[str, Any] = {
+        "log.checkpoints": Checkpoint(facts.attempt.attempt_id, _as_sent(scope, scope.call["state"]))
+    }
     if scope.choose(choices.CHECKPOINT_HEARTBEAT, scope) == "yes":
         changes["claim"] = evolve(facts.claim, last_heartbeat=scope.now)
     return changes
@@ -112,7 +122,7 @@ def record_result(scope: Scope) -> Changes:
     result = Result(
         result_id=call["result_id"],
         attempt_id=scope.facts.attempt.attempt_id,
-        output=call["output"],
+        output=_as_sent(scope, call["output"]),
         output_hash=scope.choose(choices.OUTPUT_HASH, scope),
         produced_by=call["worker_id"],
         provenance={"claim_id": call["claim_id"], "fencing_token": str(call["fencing_token"])},

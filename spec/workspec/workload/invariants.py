@@ -36,31 +36,34 @@ def _claim_matches_state(workload: Workload) -> bool:
 
 
 def _only_last_is_open(workload: Workload) -> bool:
+    attempts = workload.attempts
+    is_open = [attempt.ended_at is None for attempt in attempts]
+    return not any(is_open[:-1]) and any(is_open[-1:]) == (workload.current_claim is not None)
+
+
+def _claim_is_of_last(workload: Workload) -> bool:
     attempts, claim = workload.attempts, workload.current_claim
-    if any(attempt.ended_at is None for attempt in attempts[:-1]):
-        return False
-    is_open = bool(attempts) and attempts[-1].ended_at is None
-    if claim is None:
-        return not is_open
-    last = attempts[-1] if attempts else None
-    return (
-        is_open
-        and last is not None
-        and (last.claim_id, last.worker_id, last.fencing_token)
-        == (
-            claim.claim_id,
-            claim.worker_id,
-            claim.fencing_token,
-        )
-    )
+    if claim is None or not attempts:
+        return claim is None
+    last = attempts[-1]
+    held = (claim.claim_id, claim.worker_id, claim.fencing_token)
+    return (last.claim_id, last.worker_id, last.fencing_token) == held
 
 
 def _tokens_increase(workload: Workload) -> bool:
-    attempts = workload.attempts
-    unique = all(
-        len({getattr(attempt, name) for attempt in attempts}) == len(attempts) for name in ("attempt_id", "claim_id")
-    )
-    return unique and all(a.fencing_token < b.fencing_token for a, b in pairwise(attempts))
+    return all(a.fencing_token < b.fencing_token for a, b in pairwise(workload.attempts))
+
+
+def _unique_attempt_ids(workload: Workload) -> bool:
+    return len({attempt.attempt_id for attempt in workload.attempts}) == len(workload.attempts)
+
+
+def _unique_claim_ids(workload: Workload) -> bool:
+    return len({attempt.claim_id for attempt in workload.attempts}) == len(workload.attempts)
+
+
+def _attempts_counted(workload: Workload) -> bool:
+    return workload.attempt_count == len(workload.attempts)
 
 
 def _operator_retries(workload: Workload) -> int:
@@ -70,14 +73,16 @@ def _operator_retries(workload: Workload) -> int:
 def _within_budget(workload: Workload) -> bool:
     most = workload.retry_policy.max_attempts
     rearms = _operator_retries(workload)
-    count = workload.attempt_count
-    return count == len(workload.attempts) and count <= most + rearms and rearms <= most
+    return workload.attempt_count <= most + rearms and rearms <= most
 
 
 def _result_means_success(workload: Workload) -> bool:
+    return (workload.result is not None) == (workload.state == State.SUCCEEDED)
+
+
+def _success_is_of_attempt(workload: Workload) -> bool:
     succeeded = sum(attempt.status == "SUCCEEDED" for attempt in workload.attempts)
-    done = workload.state == State.SUCCEEDED
-    return (workload.result is not None) == done and succeeded == int(done)
+    return succeeded == int(workload.state == State.SUCCEEDED)
 
 
 def _rests(workload: Workload) -> bool:
@@ -141,22 +146,98 @@ def _current(holds: Any) -> Any:
     return lambda workload: workload.contract_version < CURRENT_VERSION or holds(workload)
 
 
+def _invariant(requirement: str, of: str, text: str, holds: Any, reads: str) -> Invariant:
+    return Invariant(requirement, of, text, holds, tuple(reads.split()))
+
+
+DECISION: Final = "contract_version execution_history[].to_state execution_history[].at execution_history[].evidence"
+
 INVARIANTS: Final = (
-    Invariant("WRK-INV-01", "record", "every pair of states in the history is legal", _pairs_are_legal),
-    Invariant("WRK-INV-01", "step", "the history is only appended to", _history_grows),
-    Invariant("WRK-INV-02", "record", "a claim is held exactly in the four active states", _claim_matches_state),
-    Invariant(
-        "WRK-INV-03", "record", "only the last attempt is open, exactly while its claim is held", _only_last_is_open
+    _invariant(
+        "WRK-INV-01",
+        "record",
+        "every pair of states in the history is legal",
+        _pairs_are_legal,
+        "execution_history[].from_state execution_history[].to_state",
     ),
-    Invariant("WRK-INV-04", "record", "tokens increase, ids are unique", _tokens_increase),
-    Invariant("WRK-INV-05", "record", "attempts within budget, re-arms within the policy", _current(_within_budget)),
-    Invariant("WRK-INV-06", "record", "a result exactly in SUCCEEDED", _result_means_success),
-    Invariant("WRK-INV-07", "record", "no record rests in a passing state", _current(_rests)),
-    Invariant("WRK-INV-08", "record", "a decision follows at the same instant", _current(_followed_by_decision)),
-    Invariant("WRK-GEN-03", "record", "a decision is committed with its cause", _current(_followed_by_decision)),
-    Invariant("WRK-INV-09", "step", "a final record never changes", _final_stays),
-    Invariant("WRK-INV-10", "step", "a refusal changes nothing, or leaves resting work", _refusal_changes_nothing),
-    Invariant("WRK-GEN-02", "step", "a refusal changes nothing, or leaves resting work", _refusal_changes_nothing),
-    Invariant("WRK-INV-12", "record", "retry_count counts the retries in the history", _current(_retries_counted)),
-    Invariant("WRK-GEN-05", "record", "evidence is text", _evidence_is_text),
+    _invariant("WRK-INV-01", "step", "the history is only appended to", _history_grows, "execution_history"),
+    _invariant(
+        "WRK-INV-02",
+        "record",
+        "a claim is held exactly in the four active states",
+        _claim_matches_state,
+        "current_claim state",
+    ),
+    _invariant(
+        "WRK-INV-03",
+        "record",
+        "only the last attempt is open, exactly while a claim is held",
+        _only_last_is_open,
+        "attempts[].ended_at current_claim",
+    ),
+    _invariant(
+        "WRK-INV-03",
+        "record",
+        "the claim that is held is the last attempt's",
+        _claim_is_of_last,
+        "attempts[].claim_id attempts[].worker_id attempts[].fencing_token "
+        "current_claim.claim_id current_claim.worker_id current_claim.fencing_token",
+    ),
+    _invariant("WRK-INV-04", "record", "tokens increase", _tokens_increase, "attempts[].fencing_token"),
+    _invariant("WRK-INV-04", "record", "attempt ids are unique", _unique_attempt_ids, "attempts[].attempt_id"),
+    _invariant("WRK-INV-04", "record", "claim ids are unique", _unique_claim_ids, "attempts[].claim_id"),
+    _invariant(
+        "WRK-INV-05",
+        "record",
+        "attempt_count counts the attempts",
+        _current(_attempts_counted),
+        "contract_version attempt_count attempts",
+    ),
+    _invariant(
+        "WRK-INV-05",
+        "record",
+        "attempts within budget, re-arms within the policy",
+        _current(_within_budget),
+        "contract_version attempt_count retry_policy.max_attempts execution_history[].evidence",
+    ),
+    _invariant("WRK-INV-06", "record", "a result exactly in SUCCEEDED", _result_means_success, "result state"),
+    _invariant(
+        "WRK-INV-06",
+        "record",
+        "one attempt that succeeded, exactly in SUCCEEDED",
+        _success_is_of_attempt,
+        "attempts[].status state",
+    ),
+    _invariant(
+        "WRK-INV-07", "record", "no record rests in a passing state", _current(_rests), "contract_version state"
+    ),
+    _invariant(
+        "WRK-INV-08", "record", "a decision follows at the same instant", _current(_followed_by_decision), DECISION
+    ),
+    _invariant(
+        "WRK-GEN-03", "record", "a decision is committed with its cause", _current(_followed_by_decision), DECISION
+    ),
+    _invariant("WRK-INV-09", "step", "a final record never changes", _final_stays, "state"),
+    _invariant(
+        "WRK-INV-10",
+        "step",
+        "a refusal changes nothing, or leaves resting work",
+        _refusal_changes_nothing,
+        "state current_claim",
+    ),
+    _invariant(
+        "WRK-GEN-02",
+        "step",
+        "a refusal changes nothing, or leaves resting work",
+        _refusal_changes_nothing,
+        "state current_claim",
+    ),
+    _invariant(
+        "WRK-INV-12",
+        "record",
+        "retry_count counts the retries in the history",
+        _current(_retries_counted),
+        "contract_version retry_count execution_history[].to_state execution_history[].evidence",
+    ),
+    _invariant("WRK-GEN-05", "record", "evidence is text", _evidence_is_text, "execution_history[].evidence"),
 )

@@ -90,6 +90,20 @@ def holds_secret(value: Json) -> bool:
     return any(is_secret(text) for text in texts_of(value))
 
 
+def holds_whole_float(value: Json) -> bool:
+    """A number with a fraction that is none, such as 1.0, at any depth: many JSON libraries read and write it as 1."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, list):
+            pending.extend(item)
+        elif isinstance(item, dict):
+            pending.extend(item.values())
+        elif isinstance(item, float) and item.is_integer():
+            return True
+    return False
+
+
 def is_text(text: str) -> bool:
     """False for text that UTF-8 cannot carry (a lone surrogate)."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

@@ -152,8 +152,8 @@ def _arguments(name: str, record: Record | None, now_s: int, pick: Pick) -> dict
         "complete": {
             "result_id": pick(("r1", "r1", "r2", "r3", " ")),
             "output": "sk-x" if secret else {"sent": pick((1, 1, 1, 2))},
-            "references": (),
-            "schema_version": pick((1,) * 9 + (0,)),
+            "references": pick(((), (), ("doc:1",))),
+            "schema_version": pick((1,) * 8 + (0, 2)),
         },
         "fail": {
             "kind": pick(("timeout", "validation")),

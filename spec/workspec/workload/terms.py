@@ -303,6 +303,11 @@ def blank_result_id(scope: Scope) -> bool:
     return not scope.call["result_id"].strip()
 
 
+@flag("references or a schema version other than 1 are passed", source="call")
+def passes_references(scope: Scope) -> bool:
+    return bool(scope.call["references"]) or scope.call["schema_version"] != 1
+
+
 @flag("the effect is not absent, none or unknown", source="call")
 def unknown_effect(scope: Scope) -> bool:
     return scope.call["effect"] not in EFFECTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from workspec.jobs.operations import admission, enqueue, inspection, operators, sweeps, transactions, worker
+from workspec.jobs.operations import admission, clock, enqueue, inspection, operators, sweeps, transactions, worker
 
 OPERATIONS: Final = (
     enqueue.ENQUEUE,
@@ -14,4 +14,5 @@ OPERATIONS: Final = (
     *operators.OPERATIONS,
     *inspection.OPERATIONS,
     transactions.CLAIM_EFFECT,
+    *clock.OPERATIONS,
 )

@@ -9,7 +9,7 @@ from workspec.core.condition import Term
 from workspec.core.rule import Draw, Refuse, Skip, When, ids
 from workspec.core.scope import Scope
 from workspec.jobs import effects, terms
-from workspec.jobs.draw import plain_rotation
+from workspec.jobs.draw import fair_draw
 from workspec.jobs.facts import claim_of
 from workspec.jobs.operations.shared import flag, move
 from workspec.jobs.vocabulary import AdmissionUnit, ErrorCode
@@ -23,7 +23,7 @@ def _units(_scope: Scope, taken: tuple[str, ...], after: Mapping[str, Any]) -> l
 
 ADMIT: Final = Draw(
     "admit",
-    order=plain_rotation,
+    order=fair_draw,
     checks=(
         Refuse(
             ids("JOB-ADM-01 JOB-GEN-04 JOB-PRT-02"),

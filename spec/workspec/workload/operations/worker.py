@@ -38,7 +38,7 @@ from workspec.workload.tables import (
     READY,
     exhausted,
 )
-from workspec.workload.terms import now_text, state_is
+from workspec.workload.terms import chosen, now_text, state_is
 from workspec.workload.vocabulary import ErrorCode, ExecutionContext
 
 
@@ -158,7 +158,15 @@ COMPLETE: Final = Operation(
         secret(terms.secret_in("output")),
         UNSOUND,
         Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.blank_result_id, unordered=True),
-        Refuse(ids("WRK-PRT-02"), ErrorCode.INVALID, when=terms.schema_version < 1, unordered=True),
+        # Asked of every completion that passes any, replays and refusals included: what they mean is hidden (G-17).
+        Refuse(
+            ids("WRK-PRT-02"),
+            ErrorCode.INVALID,
+            when=terms.passes_references
+            & chosen(choices.COMPLETION_REFERENCES).is_("stored")
+            & (terms.schema_version < 1),
+            unordered=True,
+        ),
         Reply(
             ids("WRK-CMP-02"),
             when=terms.result_here & terms.same_completion,

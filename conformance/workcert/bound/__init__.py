@@ -1,0 +1,1 @@
+"""The binding of each contract to the kit, one module each."""

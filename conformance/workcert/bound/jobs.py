@@ -1,0 +1,183 @@
+"""The jobs contract as the kit sees it: rows are read by `get_job` and the readers of what runs have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+from attrs import evolve, frozen
+
+from workcert.binding import Binding, Found
+from workcert.cases.contracts import contracts
+from workcert.ordinary import ENVELOPE, OMITTED
+from workspec.core.choice import UNSEEN
+from workspec.core.record import Record
+from workspec.jobs import choices, facts, ports, profiles, vocabulary
+from workspec.jobs.contract import CONTRACT
+from workspec.jobs.vocabulary import Job, JobPage, QueueStats
+
+CHANNELS: Final = {
+    "checkpoint": "get_checkpoint",
+    "result": "get_job_result",
+    "output": "get_job_output",
+    "progress": "get_job_progress",
+}
+"""What runs have written, and the method that reads it."""
+NOT_ASSERTED: Final[Mapping[str, Any]] = {
+    "arrived_last_minute": UNSEEN,
+    "completed_last_minute": UNSEEN,
+    "time_to_drain_ms": UNSEEN,
+}
+NO_REASON: Final[Mapping[str, Any]] = {"reason": UNSEEN}
+OF_THE_REQUEST: Final[Mapping[str, Any]] = dict.fromkeys(
+    (
+        "unique_key",
+        "unique_states",
+        "unique_window_ms",
+        "unique_replace",
+        "unique_debounce_ms",
+        "unique_exclude_kind",
+        "pending",
+        "tags",
+    ),
+    UNSEEN,
+)
+"""Members of an envelope that a claim need not give back (3.1)."""
+
+
+UNREAD: Final[Mapping[str, Any]] = dict.fromkeys(CHANNELS, UNSEEN)
+
+
+@frozen
+class ShownJob(Job):
+    """A row with all that hangs on it, as far as the store has a reader."""
+
+    checkpoint: Any
+    result: Any
+    output: Any
+    progress: Any
+
+
+def jobs() -> Binding:
+    return Binding(
+        contract=CONTRACT,
+        calls=contracts()["jobs"],
+        error=vocabulary.JobError,
+        unavailable=vocabulary.StoreUnavailable,
+        record=ShownJob,
+        present=_present,
+        read=_read,
+        reads=frozenset(
+            {"get_job", "list_jobs", "counts", "queue_stats", "explain_admission", "distinct_kinds", "get_rate_class"}
+            | {"list_quarantined", *CHANNELS.values()}
+        ),
+        profile_abilities={profile.name: profile.abilities for profile in profiles.PROFILES},
+        profile_methods=_methods(),
+        tier_of=_tier_name,
+        key_of=lambda job: facts.job_key(job.id),
+        key_of_id=facts.job_key,
+        fence=(),
+        ordinary={"envelopes": ENVELOPE},
+        omitted={"envelopes": OMITTED["Envelope"]},
+        comparable=comparable,
+        versioned=False,
+        legible=lambda key: key.startswith("job/"),
+        reading=("get_job",),
+        glance=_glance,
+        total=lambda handle: sum(handle.counts(queue=None).by_state.values()),
+        has_clock=True,
+        configured={
+            "crash_limit": choices.CRASH_LIMIT.id,
+            "retry_base_ms": choices.RETRY_BASE_MS.id,
+            "retry_cap_ms": choices.RETRY_CAP_MS.id,
+        },
+        ended_transaction=(vocabulary.ErrorCode.INVALID, {"reason": "foreign_transaction"}),
+    )
+
+
+def _methods() -> dict[str, tuple[str, ...]]:
+    """The methods of each profile that has some of its own."""
+    protocols: dict[str, type[Any]] = {
+        profiles.PAUSE: ports.PauseStore,
+        profiles.RATE: ports.RateStore,
+        profiles.RESULT: ports.ResultStore,
+        profiles.OUTPUT: ports.OutputStore,
+        profiles.PROGRESS: ports.ProgressStore,
+        profiles.CLOCK: ports.ClockStore,
+        profiles.BACKPRESSURE: ports.BackpressureStore,
+        profiles.INSPECT: ports.InspectStore,
+        profiles.TXN: ports.TransactionalStore,
+    }
+    return {
+        profile: tuple(
+            name for name in vars(protocol) if not name.startswith("_") and callable(getattr(protocol, name))
+        )
+        for profile, protocol in protocols.items()
+    }
+
+
+def _tier_name(passed: frozenset[str]) -> str | None:
+    tier = profiles.tier_of(passed)
+    return None if tier is None else tier.name
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+def _members(job: Job) -> dict[str, Any]:
+    return {member.name: getattr(job, member.name) for member in attrs.fields(Job)}
+
+
+def _present(record: Record) -> ShownJob:
+    job: facts.JobFacts = record.facts
+    return ShownJob(
+        **_members(facts.present(record)),
+        checkpoint=job.checkpoint,
+        result=job.result,
+        output=job.output,
+        progress=job.progress,
+    )
+
+
+def _glance(handle: Any, key: str) -> Any:
+    found = handle.get_job(job_id=key.removeprefix("job/"), include_payload=True)
+    if not isinstance(found, Job):
+        return found
+    return ShownJob(**_members(found), **UNREAD)
+
+
+def _read(handle: Any, key: str) -> Any:
+    shown = _glance(handle, key)
+    if not isinstance(shown, ShownJob):
+        return shown
+    read = {member: getattr(handle, name, None) for member, name in CHANNELS.items()}
+    job_id = key.removeprefix("job/")
+    seen = {member: reader(job_id=job_id) for member, reader in read.items() if reader is not None}
+    return Found(None, evolve(shown, **seen))
+
+
+# Answers -------------------------------------------------------------------------------------------------------------
+
+
+def comparable(value: Any) -> Any:
+    """An answer without what is not asserted: rates, reasons in words, the text of a cursor, a queue that nothing
+    tells of (JOB-INS-06, JOB-QUA-07, JOB-INS-04, JOB-BPR-12)."""
+    if isinstance(value, list | tuple):
+        return [comparable(item) for item in value if not _may_be_absent(item)]
+    if isinstance(value, vocabulary.AdmissionUnit):
+        return [evolve(claim, envelope=evolve(claim.envelope, **OF_THE_REQUEST)) for claim in value.claims]
+    if isinstance(value, QueueStats):
+        return evolve(value, **NOT_ASSERTED)
+    if isinstance(value, vocabulary.QuarantineEntry):
+        return evolve(value, **NO_REASON)
+    if isinstance(value, JobPage):
+        return value.jobs, value.cursor is not None
+    return value
+
+
+def _may_be_absent(value: Any) -> bool:
+    """Statistics of a queue without rows and settings (JOB-BPR-12, JOB-PRT-13)."""
+    return isinstance(value, QueueStats) and not (
+        value.by_state or value.paused or value.max_unfinished_jobs is not None
+    )

@@ -1,0 +1,84 @@
+"""The workload contract as the kit sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import evolve
+
+from workcert.binding import Binding, Found
+from workcert.cases.contracts import contracts
+from workcert.ordinary import WORKLOAD_REQUEST
+from workspec.core.choice import UNSEEN
+from workspec.core.scope import Call
+from workspec.workload import legacy, profiles, vocabulary
+from workspec.workload.contract import CONTRACT
+
+
+def workload() -> Binding:
+    return Binding(
+        contract=CONTRACT,
+        calls=contracts()["workload"],
+        error=vocabulary.WorkloadError,
+        unavailable=vocabulary.StoreUnavailable,
+        record=vocabulary.Workload,
+        present=CONTRACT.present,
+        read=_read,
+        reads=frozenset({"get", "list_workloads"}),
+        profile_abilities={profile.name: profile.abilities for profile in profiles.PROFILES},
+        profile_methods={profiles.MIGRATION: ("migrate",)},
+        tier_of=_tier_name,
+        key_of=lambda shown: str(shown.workload_id),
+        key_of_id=lambda workload_id: workload_id,
+        fence=("workload_id", "claim_id", "worker_id", "fencing_token"),
+        ordinary={"request": WORKLOAD_REQUEST},
+        omitted={},
+        comparable=_unversioned,
+        may_be_stale=lambda call: call.arguments.get("fresh") is False,
+        unversioned=("WRK-ROW-02", "WRK-ROW-01"),
+        injectable=_claim_without_attempt,
+        impossible=_in_its_file,
+        referred={"admit": ("workload.workload_id",), "claim": ("claim_id", "fencing_token")},
+    )
+
+
+def _read(handle: Any, key: str) -> Any:
+    found = handle.get(workload_id=key, fresh=True)
+    record = getattr(found, "workload", None)
+    return found if record is None else Found(found.version, record)
+
+
+def _unversioned(value: Any) -> Any:
+    """Row numbers are the store's own; only whether they move is judged."""
+    if isinstance(value, list | tuple) and value and hasattr(value[0], "version"):
+        # The contract lists a tenant's work and says nothing of its order.
+        return sorted((_unversioned(item) for item in value), key=_id_of)
+    if hasattr(value, "version") and hasattr(value, "workload"):
+        return evolve(value, version=UNSEEN)
+    return value
+
+
+def _id_of(row: vocabulary.Versioned) -> str:
+    """Empty where not even the record is shown."""
+    return str(getattr(row.workload, "workload_id", ""))
+
+
+def _tier_name(passed: frozenset[str]) -> str | None:
+    tier = profiles.tier_of(passed)
+    return None if tier is None else tier.name
+
+
+def _claim_without_attempt(record: vocabulary.Workload) -> str:
+    lacking = record.current_claim is not None and not record.attempts
+    return "the record holds a claim without an attempt" if lacking else ""
+
+
+def _in_its_file(call: Call) -> str:
+    """A legacy file is looked through; one that cannot be read is the store's to refuse."""
+    if call.name != "migrate":
+        return ""
+    try:
+        records = legacy.read(call.arguments["source"]).records.values()
+    except legacy.MalformedFile:
+        return ""
+    return next(filter(None, (_claim_without_attempt(CONTRACT.present(record)) for record in records)), "")

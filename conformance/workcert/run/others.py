@@ -1,0 +1,57 @@
+"""What a call is not about: every other record must be as it was, and none may come or go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from workcert.judge.differences import differences
+from workcert.judge.verdict import Failure, Kind
+from workcert.run.reading import counted, glanced
+
+if TYPE_CHECKING:
+    from workcert.run.execution import Execution
+
+MOST_GLANCED: Final = 24
+"""With more rows than this only their number is compared after each step, and the rows at the end of the case."""
+
+
+def compare_rows(execution: Execution) -> Failure | None:
+    """Where rows have no versions: the few there are, one by one, and how many.
+
+    Raises:
+        Unreadable: a read raises, or answers with something else.
+    """
+    judge = execution.judge
+    keys = [key for key in judge.state if judge.legible(key)]
+    ids = execution.binding.contract.comparisons["others"]
+    unread = [key for key in keys if key not in execution.rows] if len(keys) <= MOST_GLANCED else []
+    for key, shown in glanced(execution.store, unread).items():
+        if shown is None:
+            return Failure(ids, Kind.OTHERS, f"{key}, which this call does not name, is gone")
+        found = differences(execution.binding.present(judge.state[key]), shown)
+        if found:
+            return Failure(ids, Kind.OTHERS, f"{key} changed, which this call does not name", found)
+    kept = counted(execution.store)
+    expected = sum(1 for key in judge.state if execution.binding.legible(key))
+    if kept is not None and kept != expected:
+        return Failure(ids, Kind.OTHERS, f"the store holds {kept} rows; it should hold {expected}")
+    return None
+
+
+def compare_snapshot(execution: Execution, read_only: bool) -> Failure | None:
+    """Where rows have versions: which of them moved.
+
+    Raises:
+        AbilityLie: snapshot and reads contradict each other.
+    """
+    snapshot = execution.store.snapshot()
+    failure = execution.judge.others(snapshot, read_only)
+    if failure is not None:
+        execution.rows.clear()
+        for key in {*snapshot, *execution.judge.state}:
+            row = execution.read(key)
+            version = None if row is None else row.version
+            shown = (snapshot[key] or 1) if key in snapshot else None
+            if version != shown:
+                execution.store.accuse_snapshot(key, shown, version)
+    return failure
