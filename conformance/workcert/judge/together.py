@@ -6,17 +6,19 @@ call of the group must have committed. Orders are searched depth first: a call c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from attrs import define, field
 
+from workcert.judge.alike import kinds_of
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Crashed, Observed, Refusal, Unavailable
+from workspec.core.interpreter import Committed
 from workspec.core.record import State
-from workspec.core.scope import Call, Trace
+from workspec.core.scope import Call
 
 Made = tuple[Call, int]
 
@@ -44,7 +46,7 @@ def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Obser
     if losers and not winners:
         text = f"every call was refused with {contract.conflict_code}; nobody can have won"
         return Failure(contract.conflict_requirements, Kind.ORDER, text)
-    search = _Search(judge, calls, observed, read)
+    search = _Search(judge, calls, observed, read, kinds_of(calls, observed, judge.state))
     if search.finds(frozenset(winners), []):
         return None
     cause = search.cause
@@ -61,22 +63,31 @@ class _Search:
     calls: Sequence[Made]
     observed: Sequence[Observed]
     read: Read
+    kinds: Sequence[Hashable]
+    """Calls of one kind are interchangeable: if one does not come next, none of them does."""
     cause: Failure | None = None
     _reached: int = -1
     _decisions: int = 0
-    _traces: list[Trace] = field(factory=list)
+    _made: list[Committed] = field(factory=list)
 
     def finds(self, waiting: frozenset[int], made: list[int]) -> bool:
         """Whether what waits can follow what was made in some order. The judge is left where that order led."""
         if not waiting:
             return self._ends(len(made))
         state = self.judge.state
+        tried: set[Hashable] = set()
         for index in sorted(waiting):
+            if self.kinds[index] in tried:
+                continue
+            tried.add(self.kinds[index])
             if not self._fits(index, state, len(made)):
                 continue
             if self.finds(waiting - {index}, [*made, index]):
                 return True
-            self._traces.pop()
+            idle = not self._made.pop().decision.parts
+            if idle:
+                # What fits here and changes nothing fits here in any order that there is.
+                break
         self.judge.state = state
         return False
 
@@ -90,12 +101,12 @@ class _Search:
         if failure is not None:
             self._note(reached, failure)
             return False
-        self._traces.append(committed.decision.trace)
+        self._made.append(committed)
         return True
 
     def _ends(self, reached: int) -> bool:
         """Every call has its place; the records must be as the last one left them."""
-        ids = tuple(i for trace in self._traces for i in trace.requirements)
+        ids = tuple(i for made in self._made for i in made.decision.trace.requirements)
         ids = ids or self.judge.binding.contract.comparisons["others"]
         failure = self.judge.everything(self.read, ids, Kind.RECORD, "at the end")
         if failure is not None:

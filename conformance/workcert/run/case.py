@@ -19,6 +19,7 @@ from workcert.cases.model import (
     required_abilities,
     unrolled,
 )
+from workcert.judge.together import Undecided
 from workcert.judge.verdict import Failure, StepRun
 from workcert.run.calling import CallHung
 from workcert.run.events import Verdict
@@ -133,6 +134,8 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     except CallHung as hung:
         store.fresh(case.header.config)
         return CaseRun(Verdict.UNKNOWN, reason=str(hung))
+    except Undecided as given_up:
+        return CaseRun(Verdict.UNKNOWN, reason=str(given_up))
     if execution.unforced:
         return CaseRun(Verdict.SKIPPED, reason=execution.unforced)
     return CaseRun(Verdict.PASSED, tuple(execution.runs))

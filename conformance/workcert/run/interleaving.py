@@ -10,7 +10,7 @@ import attrs
 
 from workcert.backends.registry import BackendError
 from workcert.cases.model import Call, Frozen, Together
-from workcert.judge.together import Undecided, judge_together
+from workcert.judge.together import judge_together
 from workcert.judge.verdict import TOGETHER, Failure, Kind, StepRun
 from workcert.run.calling import Answered, Observed, observe
 from workcert.run.literal import brief, expectation_differences
@@ -110,10 +110,7 @@ def run_together(execution: Execution, step: Together) -> StepRun:
         execution.put(call, seen)
     # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
     # written in the header of its case.
-    try:
-        failure = judge_together(execution.judge, calls, observed, execution.read)
-    except Undecided as given_up:
-        failure, execution.unforced = None, str(given_up)
+    failure = judge_together(execution.judge, calls, observed, execution.read)
     if failure is None and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, observed)
     execution.history.append(execution.judge.state)
