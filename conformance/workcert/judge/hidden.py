@@ -5,11 +5,12 @@ A path names a member as an invariant does: ``result.output``, ``attempts[].stat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import attrs
+from attrs import define, field
 
 from workcert.judge.differences import Difference, differences
 from workspec.core.choice import UNSEEN
@@ -26,9 +27,24 @@ def is_whole(value: Any) -> bool:
     return value is not UNSEEN
 
 
-def shows(value: Any, paths: Iterable[str]) -> bool:
+def shows(value: Any, paths: Sequence[str]) -> bool:
     """Every one of these members of a carrier is shown, as far as there is one."""
     return all(_shows(value, _steps(path)) for path in paths)
+
+
+@define
+class Showing:
+    """`shows` for one carrier and many questions: each path is looked up once."""
+
+    value: Any
+    _found: dict[str, bool] = field(factory=dict)
+
+    def __call__(self, paths: Sequence[str]) -> bool:
+        found = self._found
+        for path in paths:
+            if path not in found:
+                found[path] = _shows(self.value, _steps(path))
+        return all(found[path] for path in paths)
 
 
 @cache

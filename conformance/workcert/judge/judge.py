@@ -291,8 +291,13 @@ class Judge(Ledger):
         row = None if key is None else read(key)
         if key is None or row is None:
             return attribution.Shown(code, details)
-        acted = row.version != self.versions.get(key)
+        acted = row.version != self.versions.get(key) if self.binding.versioned else self._moved(key, row)
         return attribution.Shown(code, details, acted, self._shows_commit(committed, key, row))
+
+    def _moved(self, key: str, row: Row) -> bool:
+        """Where rows have no versions, what they hold tells whether something was written."""
+        before = self.records.get(key)
+        return before is None or bool(differences(before, row.record))
 
     def _shows_commit(self, committed: Committed, key: str, row: Row) -> bool:
         """What the model's refusal appends to the record stands there."""

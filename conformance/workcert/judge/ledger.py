@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from workcert.binding import Binding
 from workcert.judge import attribution
 from workcert.judge.differences import Difference, differences
-from workcert.judge.hidden import as_far_as_both, shows
+from workcert.judge.hidden import Showing, as_far_as_both, shows
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Observed, Refusal
 from workspec.core.contract import Invariant
@@ -174,10 +174,9 @@ class Ledger:
         asked: list[str] = []
         for key in filter(self.legible, self.state):
             row = read(key)
+            shown = Showing(None if row is None else row.record)
             for invariant in self._invariants("record"):
-                if row is None or (key, invariant.requirement) in self.exempt:
-                    continue
-                if not shows(row.record, invariant.reads):
+                if row is None or (key, invariant.requirement) in self.exempt or not shown(invariant.reads):
                     continue
                 if not invariant.holds(row.record):
                     text = f"the record of {key} breaks: {invariant.text}"

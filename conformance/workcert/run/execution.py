@@ -324,6 +324,8 @@ class Execution:
         Raises:
             Unreadable: the read raises, or answers with something that is no record.
         """
+        if not self.judge.legible(key):
+            return None
         if key not in self.rows:
             self.rows[key] = read_row(self.store, key)
             self.store.reads = self.store.reads or self.rows[key] is not None

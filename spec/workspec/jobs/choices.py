@@ -77,7 +77,7 @@ DUTY_BOUND: Final = Choice(
 EDITED_PENDING: Final = Choice(
     "A-11.edited-pending",
     DECLARED,
-    "Whether a replacement or a debounce edits a pending holder.",
+    "Whether a replacement or a debounce edits a pending holder, which stays pending (JOB-GEN-10).",
     ids("JOB-UNQ-22 JOB-UNQ-33"),
     "no",
     options=("no", "yes"),

@@ -113,10 +113,9 @@ _EDIT: Final = (
         "the holder of the key",
         _holder_key,
         (
-            When(
-                terms.wants_debounce,
-                (effects.debounce, move("debounce", "JOB-UNQ-31")),
-            ),
+            When(terms.wants_debounce, (effects.debounce,)),
+            # A pending holder may be edited where a store declares it; it stays pending all the same.
+            When(terms.wants_debounce & ~terms.state_is("pending"), (move("debounce", "JOB-UNQ-31"),)),
             When(~terms.wants_debounce & terms.wants_bit(Replace.PAYLOAD), (effects.replace_payload,)),
             When(
                 ~terms.wants_debounce & terms.wants_bit(Replace.SCHEDULED_AT) & terms.state_is("scheduled"),

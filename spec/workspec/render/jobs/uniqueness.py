@@ -144,6 +144,9 @@ def _replacements(contract: Contract) -> str:
     for step in edit_steps(contract):
         assert isinstance(step, When)
         inner = [each for each in walk_steps(step.steps) if isinstance(each, Effect)]
+        if not inner:
+            # The move of a debounce stands beside what it copies.
+            continue
         rest, bit = _without_bit(step.condition)
         rows.append(
             (
