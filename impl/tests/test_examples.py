@@ -16,12 +16,22 @@ def test_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (ran.failed, ran.attempted > 5) == (0, True)
 
 
-def test_the_readme_shows_a_store_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def run_example(heading: str) -> dict[str, object]:
+    """The names that the first example below a heading of the README leaves behind."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    example = readme.partition("## Use a store")[2].partition("```python\n")[2].partition("```")[0]
-    monkeypatch.chdir(tmp_path)
+    example = readme.partition(heading)[2].partition("```python\n")[2].partition("```")[0]
     scope: dict[str, object] = {}
     exec(example, scope)
+    return scope
+
+
+def test_the_readme_shows_a_handler_under_test() -> None:
+    assert "send_mail" in run_example("## Use a job store")
+
+
+def test_the_readme_shows_a_store_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    scope = run_example("## Use a store")
     from workstore.sqlite import WorkloadStore
 
     with WorkloadStore.open("work.db") as store:

@@ -94,8 +94,9 @@ class Deciding(Around):
         paused, self.inner._paused = self.inner._paused, None
         if paused is not None:
             paused()
-        done = commit(self.contract, self.base(decision), decision)
-        self.committed(done)
+        with self.inner._shelf.lock:
+            done = commit(self.contract, self.base(decision), decision)
+            self.committed(done)
         if isinstance(done.outcome, Refused):
             raise WorkloadError(done.outcome.code, done.outcome.details)
         return done.outcome.value
