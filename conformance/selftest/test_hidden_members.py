@@ -18,7 +18,7 @@ from workcert.binding import bindings
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case, Together
 from workcert.judge.differences import differences
-from workcert.judge.hidden import answer_differences, as_far_as_both, shows
+from workcert.judge.hidden import as_far_as_both, shows, unordered_differences
 from workcert.judge.presumed import presumed
 from workcert.report.build import build
 from workcert.report.collector import Collector
@@ -354,10 +354,10 @@ def test_two_records_are_compared_as_far_as_both_show() -> None:
 def test_rows_without_an_id_stand_beside_those_they_do_not_differ_from() -> None:
     rows = [evolve(EVENT, sequence=number, at=number) for number in range(3)]
     seen = [evolve(row, actor=NOT_SHOWN) for row in rows[::-1]]
-    assert answer_differences(rows, seen) == ()
-    odd = answer_differences(rows, [*seen[:2], evolve(seen[2], at=9)])
+    assert unordered_differences(rows, seen) == ()
+    odd = unordered_differences(rows, [*seen[:2], evolve(seen[2], at=9)])
     assert [(each.path, each.seen) for each in odd] == [("[0].at", 9)]
-    assert answer_differences(rows, rows[::-1]) != ()
+    assert unordered_differences(rows, rows[::-1]) != ()
 
 
 @pytest.mark.parametrize("value", ["text", 7, State.READY])

@@ -63,6 +63,8 @@ class Binding:
     """By the name of a large argument, the members that a case may leave out, with the values that mean *omitted*."""
     comparable: Callable[[Any], Any]
     """An answer without what is not asserted of it."""
+    unordered: frozenset[str] = frozenset()
+    """The calls that answer with a list in any order."""
     may_be_stale: Callable[[Call], bool] = lambda _call: False
     """A read that may show an earlier state (P-06)."""
     unversioned: tuple[str, ...] = ()

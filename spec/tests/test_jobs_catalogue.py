@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 
 from workspec.core.requirement import Kind, Requirement
-from workspec.jobs.profiles import ABILITIES, CORE, DURABLE, LIMITS, PROFILES, SNAPSHOT, TIERS, WRITERS, tier_of
+from workspec.jobs.profiles import ABILITIES, CORE, DURABLE, LIMITS, PROFILES, TIERS, WRITERS, tier_of
 from workspec.jobs.requirements import CATALOGUE, FAMILIES
 from workspec.jobs.vocabulary import ErrorCode, Outcome
 
@@ -65,7 +65,7 @@ PROFILE_IDS = {
     | numbered("JOB-INS", *range(1, 9))
     | numbered("JOB-TRN", 4, 5, *range(20, 26), 27, 32)
     | numbered("JOB-QUA", *range(4, 8))
-    | numbered("JOB-INV", 5, 8, 10, 14)
+    | numbered("JOB-INV", 5, 8, 10, 11, 13, 14)
     | numbered("JOB-PRT", 3, 5, 8, 9, 10, 11, 13)
     | numbered("JOB-ENQ", 17, 18)
     | numbered("JOB-ACK", 16, 17)
@@ -195,8 +195,6 @@ def test_abilities() -> None:
     assert {r.id: r.abilities for r in CATALOGUE if r.abilities} == {
         "JOB-BPR-06": ("second_handle",),
         "JOB-PRT-07": ("second_handle",),
-        "JOB-INV-11": (SNAPSHOT,),
-        "JOB-INV-13": (SNAPSHOT,),
     }
 
 
@@ -216,7 +214,7 @@ def test_what_is_not_asserted() -> None:
     unasserted = {r.id: r.not_asserted for r in CATALOGUE if r.not_asserted}
     assert {id for id, why in unasserted.items() if why.startswith("Client code")} == CLIENT_CODE  # noqa: A001
     assert {id for id, why in unasserted.items() if why.startswith("Rates")} == {"JOB-ENQ-17", "JOB-ACK-16"}  # noqa: A001
-    assert set(unasserted) - CLIENT_CODE == {"JOB-ENQ-17", "JOB-ACK-16", "JOB-TYP-06", "JOB-CAP-01"}
+    assert set(unasserted) - CLIENT_CODE == {"JOB-ENQ-17", "JOB-ACK-16", "JOB-TYP-06", "JOB-CAP-01", "JOB-PRT-07"}
     parts = {r.id for r in CATALOGUE if "not asserted" in r.text}
     assert parts == {"JOB-INS-06", "JOB-INS-08", "JOB-QUA-07"}
 

@@ -166,7 +166,8 @@ def comparable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [comparable(item) for item in value if not _may_be_absent(item)]
     if isinstance(value, vocabulary.AdmissionUnit):
-        return [evolve(claim, envelope=evolve(claim.envelope, **OF_THE_REQUEST)) for claim in value.claims]
+        claims = (evolve(claim, envelope=evolve(claim.envelope, **OF_THE_REQUEST)) for claim in value.claims)
+        return evolve(value, claims=tuple(claims))
     if isinstance(value, QueueStats):
         return evolve(value, **NOT_ASSERTED)
     if isinstance(value, vocabulary.QuarantineEntry):

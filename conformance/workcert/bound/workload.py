@@ -34,6 +34,7 @@ def workload() -> Binding:
         ordinary={"request": WORKLOAD_REQUEST},
         omitted={},
         comparable=_unversioned,
+        unordered=frozenset({"list_workloads"}),
         may_be_stale=lambda call: call.arguments.get("fresh") is False,
         unversioned=("WRK-ROW-02", "WRK-ROW-01"),
         injectable=_claim_without_attempt,

@@ -86,9 +86,9 @@ def as_far_as_both(before: Any, after: Any) -> tuple[Any, Any]:
     return before, after
 
 
-def answer_differences(expected: Any, seen: Any) -> tuple[Difference, ...]:
-    """What two answers differ in. Rows of which the id is not shown cannot be put in order by it: each then stands
-    beside one that it does not differ from."""
+def unordered_differences(expected: Any, seen: Any) -> tuple[Difference, ...]:
+    """What two lists differ in, of which the order says nothing. Rows of which the id is not shown cannot be put in
+    order by it: each then stands beside one that it does not differ from."""
     found = differences(expected, seen)
     if not found or not isinstance(expected, list | tuple) or not isinstance(seen, list | tuple) or is_whole(seen):
         return found

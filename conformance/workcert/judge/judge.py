@@ -15,7 +15,7 @@ from attrs import define, evolve, fields, frozen
 from workcert.judge import attribution
 from workcert.judge.chooser import ObservingChooser
 from workcert.judge.differences import Difference, differences
-from workcert.judge.hidden import answer_differences
+from workcert.judge.hidden import unordered_differences
 from workcert.judge.ledger import Ledger, Read, Row
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
@@ -236,7 +236,9 @@ class Judge(Ledger):
         if not isinstance(observed, Answered):
             return self._judge_crash(committed, observed)
         comparable = self.binding.comparable
-        found = answer_differences(comparable(expected.value), comparable(observed.value))
+        name = committed.decision.operation.name
+        compare = unordered_differences if name in self.binding.unordered else differences
+        found = compare(comparable(expected.value), comparable(observed.value))
         if not found:
             return None
         text = "the answer differs"

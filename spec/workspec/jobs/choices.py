@@ -9,6 +9,7 @@ from workspec.core.choice import UNSEEN, Choice, ChoiceKind, Seen
 from workspec.core.rule import ids
 from workspec.core.scope import Scope
 from workspec.jobs import rules
+from workspec.jobs.facts import WAITING, JobFacts
 from workspec.jobs.vocabulary import Reclaimed
 
 DECLARED, FREE = ChoiceKind.DECLARED, ChoiceKind.FREE
@@ -144,18 +145,50 @@ def _swept(seen: Seen, scope: Scope) -> Any:
 SWEPT: Final = Choice(
     "A-25.swept",
     FREE,
-    "Which rows a sweep takes first when its limit binds. The reference goes by the instant that makes them due, then "
-    "by id.",
-    ids("JOB-PRM-03 JOB-RCL-06 JOB-EVT-01 JOB-QUA-04"),
+    "Which rows a promotion, a reclaim or an eviction takes first when its limit binds. The reference goes by the "
+    "instant that makes them due, then by id.",
+    ids("JOB-PRM-03 JOB-RCL-06 JOB-EVT-01"),
     (),
     legal_text="any rows that are due",
     observe=_swept,
 )
 
+
+def _waiting_kinds(scope: Scope) -> list[str]:
+    rows = (record.facts for record in scope.state.values() if isinstance(record.facts, JobFacts))
+    return sorted({row.kind for row in rows if row.state in WAITING})
+
+
+def _most_kinds(scope: Scope) -> int:
+    return max(int(scope.call["limit"]), 0)
+
+
+def _is_sample(value: Any, scope: Scope) -> bool:
+    distinct = len(set(value)) == len(value)
+    return distinct and len(value) <= _most_kinds(scope) and set(value) <= set(_waiting_kinds(scope))
+
+
+SAMPLED_KINDS: Final = Choice(
+    "INS-08.sample",
+    FREE,
+    "Which kinds of waiting rows are found in the sample that `distinct_kinds` looks at.",
+    ids("JOB-INS-08"),
+    lambda scope: _waiting_kinds(scope)[: _most_kinds(scope)],
+    legal=_is_sample,
+    legal_text="at most limit kinds, each once and each of a waiting row",
+    observe=lambda seen, _scope: [*seen.answer] if _is_texts(seen.answer) else UNSEEN,
+)
+
+
+def _is_texts(answer: Any) -> bool:
+    return isinstance(answer, list | tuple) and all(isinstance(each, str) for each in answer)
+
+
 CHOICES: Final = (
     DRAW,
     DRAWN,
     SWEPT,
+    SAMPLED_KINDS,
     CRASH_LIMIT,
     RETRY_BASE_MS,
     RETRY_CAP_MS,

@@ -116,14 +116,20 @@ def visited_queues(scope: Scope) -> Sequence[str]:
 
 
 def rows_in(
-    *states: str, by: Callable[[JobFacts], Any], also: Callable[[Scope, JobFacts], bool] | None = None
+    *states: str,
+    by: Callable[[JobFacts], Any],
+    also: Callable[[Scope, JobFacts], bool] | None = None,
+    free: bool = False,
 ) -> Callable[[Scope], Iterator[str]]:
-    """The rows in these states in an order of their facts, ids last; first those that a store was seen to take."""
+    """The rows in these states in an order of their facts, ids last. ``free``: those that a store was seen to take come
+    first (A-25)."""
 
     def order(scope: Scope) -> Iterator[str]:
         found = [facts for facts in jobs(scope) if facts.state in states and (also is None or also(scope, facts))]
         found.sort(key=lambda facts: (by(facts), facts.id.encode()))
         keys = [job_key(facts.id) for facts in found]
+        if not free:
+            return iter(keys)
         scope.settled["candidates"] = keys
         first = [key for key in scope.choose(SWEPT, scope) if key in keys]
         return iter([*first, *(key for key in keys if key not in first)] if first else keys)

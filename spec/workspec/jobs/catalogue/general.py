@@ -270,6 +270,7 @@ PORT: Final = (
         Kind.SCENARIO,
         TXN,
         (SECOND_HANDLE,),
+        not_asserted="A case holds one transaction at a time.",
     ),
     Requirement(
         "JOB-PRT-08",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from workspec.core.requirement import Kind, Requirement
-from workspec.jobs.profiles import CORE, INSPECT, OUTPUT, RATE, SNAPSHOT
+from workspec.jobs.profiles import CORE, INSPECT, OUTPUT, RATE
 
 INVARIANTS: Final = (
     Requirement(
@@ -78,8 +78,7 @@ INVARIANTS: Final = (
         "An operation that returned an error other than `Duplicate` with `replaced` = true leaves a full "
         "snapshot equal to the one before.",
         Kind.INVARIANT,
-        CORE,
-        (SNAPSHOT,),
+        INSPECT,
     ),
     Requirement(
         "JOB-INV-12",
@@ -91,8 +90,7 @@ INVARIANTS: Final = (
         "JOB-INV-13",
         "A replayed enqueue leaves a full snapshot equal to the one before.",
         Kind.INVARIANT,
-        CORE,
-        (SNAPSHOT,),
+        INSPECT,
     ),
     Requirement(
         "JOB-INV-14",

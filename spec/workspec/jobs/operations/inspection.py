@@ -11,6 +11,7 @@ from attrs import evolve
 from workspec.core.rule import Operation, Refuse, ids
 from workspec.core.scope import Scope
 from workspec.jobs import rules, terms
+from workspec.jobs.choices import SAMPLED_KINDS
 from workspec.jobs.facts import STORE_KEY, UNFINISHED, BucketFacts, JobFacts, QueueFacts, bucket_key, present
 from workspec.jobs.operations.shared import NO_SUCH_JOB, invalid, of_job
 from workspec.jobs.vocabulary import (
@@ -163,7 +164,7 @@ OPERATIONS: Final = (
     _read(
         "distinct_kinds",
         "JOB-INS-08",
-        lambda _scope, after: sorted({r.facts.kind for r in _rows(after)}),
+        lambda scope, _after: scope.choose(SAMPLED_KINDS, scope),
     ),
     _read("get_rate_class", "JOB-RATE-17", _rate_class, lambda scope: bucket_key(scope.call["name"])),
 )

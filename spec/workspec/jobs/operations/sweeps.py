@@ -31,11 +31,12 @@ def _sweep(
     by: Callable[[JobFacts], Any],
     gate: tuple[Skip, ...],
     answer: Any = _count,
+    free: bool = True,
 ) -> Draw:
     """Rows in these states, in the order of ``by`` and then of their ids."""
     return Draw(
         name,
-        order=rows_in(*states, by=by),
+        order=rows_in(*states, by=by, free=free),
         gate=gate,
         steps=steps,
         until=ENOUGH,
@@ -102,6 +103,7 @@ SWEEP_QUARANTINED: Final = _sweep(
     states=WAITING,
     by=lambda facts: facts.scheduled_at_ms,
     gate=(Skip(ids("JOB-QUA-04"), ~terms.quarantined_fingerprint),),
+    free=False,
 )
 
 # Duties ------------------------------------------------------------------------------------------------------------
