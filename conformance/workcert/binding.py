@@ -5,7 +5,7 @@ The one place to extend when a contract joins; everything else in the kit is wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -63,6 +63,8 @@ class Binding:
     """By the name of a large argument, the members that a case may leave out, with the values that mean *omitted*."""
     comparable: Callable[[Any], Any]
     """An answer without what is not asserted of it."""
+    taken: Callable[[Any], Sequence[str]] | None = None
+    """From the answer of a draw to the keys of what it took, in order; empty where it does not tell."""
     unordered: frozenset[str] = frozenset()
     """The calls that answer with a list in any order."""
     may_be_stale: Callable[[Call], bool] = lambda _call: False

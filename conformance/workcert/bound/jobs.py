@@ -81,6 +81,7 @@ def jobs() -> Binding:
         ordinary={"envelopes": ENVELOPE},
         omitted={"envelopes": OMITTED["Envelope"]},
         comparable=comparable,
+        taken=_taken,
         versioned=False,
         legible=lambda key: key.startswith("job/"),
         reading=("get_job",),
@@ -175,6 +176,12 @@ def comparable(value: Any) -> Any:
     if isinstance(value, JobPage):
         return value.jobs, value.cursor is not None
     return value
+
+
+def _taken(answer: Any) -> list[str]:
+    units = answer if isinstance(answer, list | tuple) else ()
+    claims = [claim for unit in units for claim in (getattr(unit, "claims", None) or ())]
+    return [facts.job_key(str(claim.envelope.id)) for claim in claims]
 
 
 def _may_be_absent(value: Any) -> bool:

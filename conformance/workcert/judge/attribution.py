@@ -26,7 +26,6 @@ from workspec.core.rule import (
     Operation,
     Refuse,
     Reply,
-    Skip,
     TableRow,
     Transition,
     check_keys,
@@ -65,48 +64,30 @@ def for_missed_check(contract: Contract, decision: Decision, shown: Shown) -> Id
     own = decision.rule_requirements
     if check is None:
         return own
-    scope = _asked_of(decision.scope, decision.scope.before)
+    scope = asked_of(decision.scope, decision.scope.before)
     if shown.code is None:
         replies = () if shown.acted else _of_replies(earlier)
-        return _unique(replies, () if shown.expired else _rows_that_hold(contract, check, scope), own)
-    fallen_through = any(_refuses(each, shown.code) and _holds(each.when, scope) for each in later)
+        return unique(replies, () if shown.expired else _rows_that_hold(contract, check, scope), own)
+    fallen_through = any(_refuses(each, shown.code) and holds(each.when, scope) for each in later)
     eager = () if fallen_through else _taken_eagerly(contract, earlier, scope, shown)
     order = _order_of(decision, check) if fallen_through else ()
     rows = _rows_named_instead(contract, check, scope, shown.details)
     if not rows and not shown.expired:
         rows = _rows_at_bound(contract, check, scope)
-    return _unique(rows, eager, own, order)
+    return unique(rows, eager, own, order)
 
 
 def for_eager_check(contract: Contract, committed: Committed, shown: Shown) -> Ids:
     """The model lets the call through, and the store refused it."""
     decision = committed.decision
-    scope = _asked_of(decision.scope, decision.scope.before)
+    scope = asked_of(decision.scope, decision.scope.before)
     checks = checks_of(decision.operation)
     rows = _transitions_of(contract, decision, shown.code)
     if scope.facts is None and any(_refuses(check, shown.code) and not _reads(check.when, scope) for check in checks):
         # The check asks about a record and there is none: the store found another's in its place.
         return for_success(decision)
     eager = _taken_eagerly(contract, checks, scope, shown)
-    return _unique(rows, eager) or for_success(decision)
-
-
-def for_elements(contract: Contract, committed: Committed, expected: Sequence[Any], seen: Any) -> Ids:
-    """A pass took other elements than the model: by a table row or a check that was answered otherwise for one."""
-    decision = committed.decision
-    own = for_success(decision)
-    seen_keys = list(seen) if isinstance(seen, list | tuple) else []
-    odd = [key for key in (*expected, *seen_keys) if (key in seen_keys) != (key in expected)]
-    record = next((decision.scope.state[key] for key in odd if key in decision.scope.state), None)
-    if record is None:
-        return own
-    scope = _asked_of(decision.scope, record.facts)
-    found: list[tuple[int, Ids]] = []
-    for check in checks_of(decision.operation):
-        if isinstance(check, Skip):
-            found += [(0, row.requirements) for row in _holding_rows(contract, check.when, scope)]
-            found += _turns(contract, check.when, check.requirements, scope)
-    return _unique(_nearest(found), own)
+    return unique(rows, eager) or for_success(decision)
 
 
 def for_answer(contract: Contract, decision: Decision) -> Ids:
@@ -134,12 +115,12 @@ def for_crash(contract: Contract, decision: Decision) -> Ids:
     operation = decision.operation
     acts = tuple(i for step in walk_steps(operation.steps) for i in getattr(step, "requirements", ()))
     # A call on one record is for what it does to it; a pass may find nothing to do.
-    purpose = _unique(acts, operation.requirements) if isinstance(operation, Operation) else operation.requirements
+    purpose = unique(acts, operation.requirements) if isinstance(operation, Operation) else operation.requirements
     order = operation.order if isinstance(operation, Operation) and decision.rule is not None else ()
     families = {contract.catalogue[identifier].prefix for identifier in purpose[:1]}
-    named = _unique(decision.rule_requirements, order, purpose)
+    named = unique(decision.rule_requirements, order, purpose)
     own = (identifier for identifier in named if contract.catalogue[identifier].prefix in families)
-    return _unique(own, decision.rule_requirements) or for_success(decision)
+    return unique(own, decision.rule_requirements) or for_success(decision)
 
 
 # Records -------------------------------------------------------------------------------------------------------------
@@ -154,18 +135,18 @@ def for_record(contract: Contract, committed: Committed, found: Sequence[Differe
         return decided
     fired = decision.trace.fired
     if first.member == "state":
-        return _unique(_of_last_transition(contract, fired)) or fallback
+        return unique(_of_last_transition(contract, fired)) or fallback
     if ".evidence" in first.path or first.path.endswith((".actor", ".at")):
-        return _unique(_of_event(contract, decision, first)) or fallback
+        return unique(_of_event(contract, decision, first)) or fallback
     writers = [effect for effect in _effects_of(contract) if _writes(contract, effect, first.member)]
     acted = [effect.requirements for effect in writers if effect.name in fired]
     if acted:
         return acted[-1]
     if first.member == "execution_history":
-        return _unique(_of_last_transition(contract, fired)) or fallback
+        return unique(_of_last_transition(contract, fired)) or fallback
     spoken = [i for i in decision.trace.requirements if f"`{first.member}`" in _text(contract, i)]
     sole = writers[0].requirements if len(writers) == 1 and fired else ()
-    return _unique(spoken, sole) or fallback
+    return unique(spoken, sole) or fallback
 
 
 def _decided_otherwise(contract: Contract, decision: Decision, found: Sequence[Difference]) -> Ids:
@@ -179,7 +160,7 @@ def _decided_otherwise(contract: Contract, decision: Decision, found: Sequence[D
         taken = next((row for row in table.rows if str(row.value) in told), None)
         if taken is not None:
             both = table.order and _holds_later(table, right, taken, decision)
-            return _unique(table.order if both else (), right.requirements, taken.requirements)
+            return unique(table.order if both else (), right.requirements, taken.requirements)
     moved = any(d.path == "state" or d.path.endswith(".to_state") for d in found)
     return _of_last_row(contract, fired) if moved else ()
 
@@ -187,10 +168,10 @@ def _decided_otherwise(contract: Contract, decision: Decision, found: Sequence[D
 def _holds_later(table: DecisionTable, right: TableRow, taken: TableRow, decision: Decision) -> bool:
     key = decision.scope.key
     record = None if key is None else decision.scope.state.get(key)
-    scope = _asked_of(decision.scope, None if record is None else record.facts)
+    scope = asked_of(decision.scope, None if record is None else record.facts)
     # The row for all the rest holds always: taking it says nothing of an order.
     asks = any(True for _leaf in taken.when.leaves())
-    return asks and table.rows.index(taken) > table.rows.index(right) and _holds(taken.when, scope)
+    return asks and table.rows.index(taken) > table.rows.index(right) and holds(taken.when, scope)
 
 
 def _of_event(contract: Contract, decision: Decision, difference: Difference) -> Ids:
@@ -201,7 +182,7 @@ def _of_event(contract: Contract, decision: Decision, difference: Difference) ->
         return ()
     steps = walk_steps(steps_of(decision.operation))
     moves = [step.requirements for step in steps if isinstance(step, Move) and step.event == row.event]
-    return _unique(*moves, row.requirements)
+    return unique(*moves, row.requirements)
 
 
 def _target_of(difference: Difference, decision: Decision) -> str | None:
@@ -223,15 +204,15 @@ def _taken_eagerly(contract: Contract, checks: Iterable[Check], scope: Scope, sh
     for check in named:
         if _reads(check.when, scope):
             found += [(0, ids) for ids in _named_rows(contract, check, shown.details)]
-            found += _turns(contract, check.when, check.requirements, scope)
-    return _nearest(found) or (named[0].requirements if named else ())
+            found += turns(contract, check.when, check.requirements, scope)
+    return nearest(found) or (named[0].requirements if named else ())
 
 
-def _turns(contract: Contract, condition: Condition, ids: Ids, scope: Scope) -> Iterator[tuple[int, Ids]]:
+def turns(contract: Contract, condition: Condition, ids: Ids, scope: Scope) -> Iterator[tuple[int, Ids]]:
     """Every single question that turns this condition over, with how doubtful it is; for one that asks a table, the
     questions of its rows."""
     for leaf in condition.leaves():
-        if _turned(condition, leaf, scope) == _holds(condition, scope):
+        if _turned(condition, leaf, scope) == holds(condition, scope):
             continue
         table = _table_of(contract, leaf)
         if table is None:
@@ -242,7 +223,7 @@ def _turns(contract: Contract, condition: Condition, ids: Ids, scope: Scope) -> 
             if turning:
                 asked = {each.text for each in turning}
                 alike = (other.requirements for other in table.rows if asked & {e.text for e in other.when.leaves()})
-                yield min(_doubt(each, scope) for each in turning), _unique(row.requirements, *alike, ids)
+                yield min(_doubt(each, scope) for each in turning), unique(row.requirements, *alike, ids)
 
 
 def _doubt(leaf: Leaf, scope: Scope) -> int:
@@ -264,10 +245,10 @@ def _turned(condition: Condition, leaf: Leaf, scope: Scope) -> bool:
             return all(_turned(part, leaf, scope) for part in parts)
         case Any_(parts=parts):
             return any(_turned(part, leaf, scope) for part in parts)
-    return _holds(condition, scope) != (condition is leaf)
+    return holds(condition, scope) != (condition is leaf)
 
 
-def _holds(condition: Condition, scope: Scope) -> bool:
+def holds(condition: Condition, scope: Scope) -> bool:
     """False too where the question cannot be asked: it was guarded by one that is taken the other way here."""
     try:
         return _reads(condition, scope) and condition.decide(scope)
@@ -280,10 +261,10 @@ def _reads(condition: Condition, scope: Scope) -> bool:
     return scope.facts is not None or "facts" not in condition.sources()
 
 
-def _nearest(found: Sequence[tuple[int, Ids]]) -> Ids:
+def nearest(found: Sequence[tuple[int, Ids]]) -> Ids:
     """The least doubtful ones."""
     least = min((doubt for doubt, _ids in found), default=0)
-    return _unique(*(ids for doubt, ids in found if doubt == least))
+    return unique(*(ids for doubt, ids in found if doubt == least))
 
 
 # Tables and transitions ----------------------------------------------------------------------------------------------
@@ -298,20 +279,20 @@ def _tables_in(contract: Contract, condition: Condition) -> Iterator[DecisionTab
     yield from (table for table in found if table is not None)
 
 
-def _holding_rows(contract: Contract, condition: Condition, scope: Scope) -> Iterator[TableRow]:
+def holding_rows(contract: Contract, condition: Condition, scope: Scope) -> Iterator[TableRow]:
     for table in _tables_in(contract, condition):
-        yield from [row for row in table.rows if _holds(row.when, scope)][:1]
+        yield from [row for row in table.rows if holds(row.when, scope)][:1]
 
 
 def _rows_that_hold(contract: Contract, check: Check, scope: Scope) -> Ids:
-    return tuple(i for row in _holding_rows(contract, check.when, scope) for i in row.requirements)
+    return tuple(i for row in holding_rows(contract, check.when, scope) for i in row.requirements)
 
 
 def _named_rows(contract: Contract, check: Check, details: Any) -> Iterator[Ids]:
     """Rows whose value the store names in the details of its refusal."""
     said = [value for value in (details or {}).values() if isinstance(value, str)]
     for table in _tables_in(contract, check.when):
-        yield from (_unique(row.requirements, check.requirements) for row in table.rows if row.value in said)
+        yield from (unique(row.requirements, check.requirements) for row in table.rows if row.value in said)
 
 
 def _rows_named_instead(contract: Contract, check: Check, scope: Scope, details: Any) -> Ids:
@@ -319,20 +300,20 @@ def _rows_named_instead(contract: Contract, check: Check, scope: Scope, details:
     deciding row was missed at its bound, or rows were asked in another order."""
     said = [value for value in (details or {}).values() if isinstance(value, str)]
     for table in _tables_in(contract, check.when):
-        holding = [row for row in table.rows if _holds(row.when, scope)]
+        holding = [row for row in table.rows if holds(row.when, scope)]
         named = [row for row in table.rows if row.value in said and row not in holding[:1]]
         if not named or not holding:
             continue
         if named[0] not in holding:
-            return _unique(named[0].requirements, holding[0].requirements)
+            return unique(named[0].requirements, holding[0].requirements)
         groups = (holding[0].requirements, table.order)
-        return _unique(*groups if _is_at_bound(holding[0], scope) else groups[::-1])
+        return unique(*groups if _is_at_bound(holding[0], scope) else groups[::-1])
     return ()
 
 
 def _rows_at_bound(contract: Contract, check: Check, scope: Scope) -> Ids:
-    rows = [row for row in _holding_rows(contract, check.when, scope) if _is_at_bound(row, scope)]
-    return _unique(*(row.requirements for row in rows))
+    rows = [row for row in holding_rows(contract, check.when, scope) if _is_at_bound(row, scope)]
+    return unique(*(row.requirements for row in rows))
 
 
 def _is_at_bound(row: TableRow, scope: Scope) -> bool:
@@ -350,7 +331,7 @@ def _transitions_of(contract: Contract, decision: Decision, code: str | None) ->
         for leaf in check.when.leaves()
         if isinstance(leaf, Member)
     }
-    return _unique(*(row.requirements for row in taken if _question(contract, row) in asked))
+    return unique(*(row.requirements for row in taken if _question(contract, row) in asked))
 
 
 def _question(contract: Contract, row: Transition) -> str:
@@ -385,7 +366,7 @@ def _around(decision: Decision) -> tuple[tuple[Check, ...], Check | None, tuple[
     return checks[:place], checks[place], checks[place + 1 :]
 
 
-def _asked_of(scope: Scope, facts: Any) -> Scope:
+def asked_of(scope: Scope, facts: Any) -> Scope:
     """A scope for asking again, of a record as it was."""
 
     choose = scope.choose
@@ -430,5 +411,5 @@ def _text(contract: Contract, identifier: str) -> str:
     return next((r.text for r in contract.catalogue if r.id == identifier), "")
 
 
-def _unique(*groups: Iterable[str]) -> Ids:
+def unique(*groups: Iterable[str]) -> Ids:
     return tuple(dict.fromkeys(i for group in groups for i in group))

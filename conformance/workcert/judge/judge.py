@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import define, evolve, fields, frozen
 
-from workcert.judge import attribution
+from workcert.judge import attribution, elements
 from workcert.judge.chooser import ObservingChooser
 from workcert.judge.differences import Difference, differences
 from workcert.judge.hidden import unordered_differences
@@ -22,7 +22,7 @@ from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailab
 from workspec.core.choice import UNSEEN, ChoiceKind, NotAsserted
 from workspec.core.interpreter import Committed, Decision, Refused, commit, decide
 from workspec.core.record import State
-from workspec.core.rule import Batch, Operation
+from workspec.core.rule import Batch, Draw, Operation
 from workspec.core.scope import Call
 
 
@@ -246,7 +246,10 @@ class Judge(Ledger):
             text = f"answered with {_typed(observed.value)} where {_typed(expected.value)} is due"
         decision = committed.decision
         contract = self.binding.contract
-        if isinstance(decision.operation, Batch) and isinstance(expected.value, list):
+        taken = self._ids_of_draw(decision, expected.value, observed.value)
+        if taken:
+            ids = taken
+        elif isinstance(decision.operation, Batch) and isinstance(expected.value, list):
             ids = self._ids_of_elements(committed, expected.value, observed.value, read)
         elif decision.rule is not None:
             ids = decision.rule_requirements
@@ -254,13 +257,17 @@ class Judge(Ledger):
             ids = attribution.for_record(contract, committed, found, attribution.for_answer(contract, decision))
         return Failure(ids or contract.comparisons["read"], Kind.ANSWER, text, found)
 
+    def _ids_of_draw(self, decision: Decision, expected: Any, seen: Any) -> tuple[str, ...]:
+        keys_of = self.binding.taken
+        return () if keys_of is None else elements.for_draw(decision, keys_of(expected), keys_of(seen))
+
     def _ids_of_elements(self, committed: Committed, expected: Sequence[Any], seen: Any, read: Read) -> tuple[str, ...]:
         """A pass that names a record which it left as it was is wrong in what it answers, not in what it takes."""
         extra = [key for key in seen if key not in expected and key in self.state] if isinstance(seen, list) else []
         rows = {key: read(key) for key in extra}
         if any(row is not None and row.version == self.versions[key] for key, row in rows.items()):
             return attribution.for_success(committed.decision)
-        return attribution.for_elements(self.binding.contract, committed, expected, seen)
+        return elements.for_pass(self.binding.contract, committed, expected, seen)
 
     def _judge_refusal(self, committed: Committed, expected: Refused, observed: Observed, read: Read) -> Failure | None:
         if not isinstance(observed, Refusal):
@@ -335,9 +342,16 @@ class Judge(Ledger):
         first; but a pass that took other elements is wrong in that."""
         answer = self._judge_answer(committed, observed, read)
         refused = isinstance(observed, Refusal) or isinstance(committed.outcome, Refused)
-        if answer is not None and (refused or isinstance(committed.decision.operation, Batch)):
+        drawn = isinstance(committed.decision.operation, Draw) and self._took_others(committed, observed)
+        if answer is not None and (refused or isinstance(committed.decision.operation, Batch) or drawn):
             return answer
         return self._judge_choices(chooser, committed) or self._judge_records(committed, read) or answer
+
+    def _took_others(self, committed: Committed, observed: Observed) -> bool:
+        outcome = committed.outcome
+        if isinstance(outcome, Refused) or not isinstance(observed, Answered):
+            return False
+        return bool(self._ids_of_draw(committed.decision, outcome.value, observed.value))
 
     def _judge_records(self, committed: Committed, read: Read) -> Failure | None:
         """The addressed record and every record that the model changed, as far as shown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
@@ -304,6 +304,20 @@ class Batch:
 
 
 @frozen(eq=False)
+class Promises:
+    """What a draw promises, for saying which promise was broken: the order *within* a group of records and *across*
+    groups, that it is *complete* (nothing that may be taken is left out), and how many it takes at *most*. ``barriers``:
+    why a record is none of those that it looks at, the first that holds."""
+
+    group: Callable[[Any], Hashable]
+    within: tuple[str, ...]
+    across: tuple[str, ...]
+    complete: tuple[str, ...]
+    most: tuple[str, ...]
+    barriers: tuple[Skip, ...]
+
+
+@frozen(eq=False)
 class Draw:
     """One call that takes records in an order of its own until it has enough, as one commit.
 
@@ -324,6 +338,7 @@ class Draw:
     closing: tuple[Step, ...] = ()
     states: tuple[str, ...] = ()
     """The states of the records that the order gives; empty where it may give any."""
+    promises: Promises | None = None
 
 
 AnyOperation: TypeAlias = "Operation | Batch | Draw"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from workspec.core.condition import Term
-from workspec.core.rule import Draw, Refuse, Skip, When, ids
+from workspec.core.rule import Draw, Promises, Refuse, Skip, When, ids
 from workspec.core.scope import Scope
 from workspec.jobs import effects, terms
 from workspec.jobs.draw import fair_draw
@@ -20,6 +20,29 @@ _HAS_BUCKET: Final = flag("the class has a bucket", "store", lambda scope: terms
 def _units(_scope: Scope, taken: tuple[str, ...], after: Mapping[str, Any]) -> list[AdmissionUnit]:
     return [AdmissionUnit((claim_of(after[key].facts),)) for key in taken]
 
+
+_PROMISES: Final = Promises(
+    group=lambda facts: (facts.queue, facts.partition_key),
+    within=ids("JOB-ADM-11 JOB-STK-04 JOB-ADM-12"),
+    across=ids("JOB-FAIR-03 JOB-FAIR-01 JOB-FAIR-04"),
+    complete=ids("JOB-ADM-13 JOB-ADM-09 JOB-FAIR-02 JOB-STK-03"),
+    most=ids("JOB-ADM-02"),
+    barriers=(
+        Skip(ids("JOB-ADM-03 JOB-ADM-10"), terms.state_is("running")),
+        Skip(ids("JOB-ADM-04 JOB-ADM-03"), terms.state_is("scheduled", "retryable")),
+        Skip(ids("JOB-ADM-03"), ~terms.state_is("available")),
+        Skip(ids("JOB-PAU-01"), flag("its queue is paused", "store", lambda s: terms.is_paused(s, s.facts.queue))),
+        Skip(
+            ids("JOB-ADM-03"),
+            flag("its queue is not asked for", "call", lambda s: s.facts.queue not in s.call["queues"]),
+        ),
+        Skip(ids("JOB-ADM-03"), terms.due > terms.NOW),
+        Skip(
+            ids("JOB-STK-01 JOB-STK-05"),
+            flag("it is for another worker", "facts", lambda s: s.facts.sticky_worker not in ("", s.call["worker"])),
+        ),
+    ),
+)
 
 ADMIT: Final = Draw(
     "admit",
@@ -50,6 +73,7 @@ ADMIT: Final = Draw(
     until=terms.TAKEN >= Term("capacity", "units", "call", lambda scope: scope.call["capacity"]),
     answer=_units,
     states=("available",),
+    promises=_PROMISES,
     requirements=ids(
         "JOB-ADM-02 JOB-ADM-03 JOB-ADM-06 JOB-ADM-07 JOB-ADM-08 JOB-ADM-11 JOB-ADM-13 JOB-FAIR-01 JOB-FAIR-03 "
         "JOB-STK-01 JOB-INV-02 JOB-INV-07 JOB-INV-15"
