@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from workspec.jobs.vocabulary import Outcome
-from workstore.sqlite.jobs import JobStore, draw, inspection, quarantine, sweeps, uniqueness
+from workstore.sqlite.jobs import (
+    JobStore,
+    admission,
+    draw,
+    inspection,
+    outcomes,
+    quarantine,
+    rows,
+    sweeps,
+    uniqueness,
+)
 
 from .jobs_driver import T0, Driver, envelope, ref
 
@@ -196,6 +206,22 @@ def test_each_statement_searches_its_index_and_sorts_nothing(jobs: Driver, name:
     assert on_jobs
     assert all(line.startswith("SEARCH jobs USING") and index in line for line in on_jobs), plan
     assert not any("TEMP B-TREE" in line for line in plan), plan
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [rows.INSERT, admission._LEASE, outcomes._FINISH, outcomes._WAIT, "DELETE FROM jobs WHERE row_id = ?"],
+)
+def test_a_move_of_one_row_builds_no_table(jobs: Driver, statement: str) -> None:
+    values = [None] * statement.count("?")
+
+    def explain(connection: sqlite3.Connection) -> list[str]:
+        return [row[1] for row in connection.execute(f"EXPLAIN {statement}", values)]
+
+    steps_of_it = jobs.store._connection.read(explain)
+    assert "IdxDelete" in steps_of_it or "IdxInsert" in steps_of_it
+    # A list of values in a condition of an index, or RETURNING, would cost one for each write.
+    assert "OpenEphemeral" not in steps_of_it
 
 
 def test_an_ack_needs_no_look_at_other_jobs(jobs: Driver) -> None:

@@ -244,3 +244,41 @@ def test_a_read_only_handle_begins_none(path: Path, jobs: Driver) -> None:
         with pytest.raises(StoreUnavailable, match="reading only"):
             reader.begin()
         assert Driver(reader).counts() == {"available": 1}
+
+
+def test_a_committed_transaction_leaves_its_connection_to_the_next(jobs: Driver) -> None:
+    first = jobs.store.begin()
+    used = first._connection
+    put(jobs, first, "x")
+    first.commit()
+    second = jobs.store.begin()
+    assert second._connection is used
+    put(jobs, second, "y")
+    second.rollback()
+    assert refusal(second.commit) == invalid("foreign_transaction")
+    third = jobs.store.begin()
+    assert third._connection is not used
+    put(jobs, third, "z")
+    third.commit()
+    assert jobs.counts() == {"available": 2}
+
+
+def test_a_spare_connection_is_closed_with_its_handle(jobs: Driver, path: Path) -> None:
+    transaction = jobs.store.begin()
+    spare = transaction._connection
+    put(jobs, transaction, "x")
+    transaction.commit()
+    jobs.store.close()
+    with pytest.raises(StoreUnavailable):
+        spare.refuse_closed()
+    # The last one to close removes the log.
+    assert not path.with_name("jobs.db-wal").exists()
+
+
+def test_a_fence_that_no_column_can_hold_is_no_holder(jobs: Driver) -> None:
+    jobs.put("x")
+    claim = jobs.run()
+    forged = evolve(ref(claim), fence=2**70)
+    assert refusal(jobs.ack, forged, Outcome.SUCCESS) == lease_rejected("x")
+    assert jobs.store.renew(leases=[forged], lease_ms=1_000) == ["x"]
+    assert jobs.state("x") == "running"

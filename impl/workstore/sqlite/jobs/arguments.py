@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from typing import cast
 
 from workspec.jobs.vocabulary import (
     Checkpoint,
@@ -19,12 +20,12 @@ from workspec.jobs.vocabulary import (
     State,
 )
 
+from .. import arguments
 from ..arguments import (
     require_instance,
     require_integers,
     require_optional_integers,
     require_optional_texts,
-    require_several_texts,
     require_texts,
 )
 from .numbers import GREATEST_COUNT, GREATEST_INSTANT, GREATEST_PRIORITY, LEAST_INSTANT, LEAST_PRIORITY
@@ -57,6 +58,14 @@ def require_several(name: str, values: object, kind: type) -> None:
     for value in values:
         if not isinstance(value, kind):
             raise _wrong(f"a member of {name}", kind.__name__, value)
+
+
+def require_several_texts(name: str, values: object) -> None:
+    """A sequence of str."""
+    # Exact types first: to ask whether something is a Sequence costs more than to look at its members.
+    if type(values) in (tuple, list) and all(type(value) is str for value in cast("Sequence[object]", values)):
+        return
+    arguments.require_several_texts(name, values)
 
 
 def require_bytes(**values: object) -> None:
@@ -99,6 +108,9 @@ def _require_headers(headers: object) -> None:
 
 def require_lease(lease: LeaseRef) -> None:
     require_instance("lease", lease, LeaseRef)
+    # Exact types first: the calls below only find the one that is to be named.
+    if type(lease.job_id) is str and type(lease.lease_id) is str and type(lease.fence) is int:
+        return
     require_texts(job_id=lease.job_id, lease_id=lease.lease_id)
     require_integers(fence=lease.fence)
 
@@ -153,8 +165,6 @@ def require_filter(where: JobFilter) -> None:
 
 
 def _is_unicode(text: str) -> bool:
-    if text.isascii():
-        return True
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -167,7 +177,7 @@ def refuse_unstorable_texts(*texts: str | None) -> None:
     JobError: Invalid (``bad_text``), for a lone surrogate, which UTF-8 cannot write.
     """
     for text in texts:
-        if text is not None and not _is_unicode(text):
+        if text is not None and not text.isascii() and not _is_unicode(text):
             raise invalid("bad_text")
 
 
@@ -205,6 +215,13 @@ def refuse_envelope_out_of_range(envelope: Envelope) -> None:
     refuse_unstorable_texts("".join(_texts_of(envelope)))
     for key, value in envelope.headers.items():
         refuse_unstorable_texts(key, value)
+
+
+def refuse_unstorable_lease(lease: LeaseRef) -> None:
+    """Raises:
+    JobError: Invalid (``bad_text``).
+    """
+    refuse_unstorable_texts(lease.job_id, lease.lease_id)
 
 
 def refuse_unstorable_checkpoint(checkpoint: Checkpoint) -> None:

@@ -94,25 +94,24 @@ def configure(connection: sqlite3.Connection, now: int, wanted: RateClass) -> No
 class Ledger:
     """What one admission spends, class by class; `settle_up` writes it (JOB-RATE-03)."""
 
-    def __init__(self, connection: sqlite3.Connection, now: int) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._now = now
         self._before: dict[str, Bucket | None] = {}
         self._after: dict[str, Bucket | None] = {}
 
-    def _bucket(self, name: str) -> Bucket | None:
+    def _bucket(self, now: int, name: str) -> Bucket | None:
         if name not in self._after:
             bucket = find(self._connection, name)
             self._before[name] = bucket
-            self._after[name] = None if bucket is None else bucket.refilled(self._now)
+            self._after[name] = None if bucket is None else bucket.refilled(now)
         return self._after[name]
 
-    def spend(self, name: str, cost: int) -> int | None:
+    def spend(self, now: int, name: str, cost: int) -> int | None:
         """What the admission is charged; None where the class has too few tokens for it (JOB-RATE-01, JOB-RATE-04).
 
         A class without a bucket is unlimited, and no bucket is made for it (JOB-RATE-02).
         """
-        bucket = self._bucket(name) if name else None
+        bucket = self._bucket(now, name) if name else None
         if bucket is None:
             return 0
         if bucket.paused or cost > bucket.tokens:

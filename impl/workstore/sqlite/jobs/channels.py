@@ -46,9 +46,9 @@ def write_output(connection: sqlite3.Connection, now: int, lease: LeaseRef, outp
     Raises:
         JobError: LeaseRejected.
     """
-    row = rows.held(connection, lease)
-    written = JobOutput(output.schema_version, output.content, row.fence, now)
-    values = (row.row_id, written.schema_version, written.content, written.fence, written.updated_at_ms)
+    run = rows.held(connection, lease)
+    written = JobOutput(output.schema_version, output.content, run.fence, now)
+    values = (run.row_id, written.schema_version, written.content, written.fence, written.updated_at_ms)
     connection.execute(_WRITE_OUTPUT, values)
     return written
 
@@ -65,9 +65,9 @@ def write_progress(connection: sqlite3.Connection, now: int, lease: LeaseRef, pr
     Raises:
         JobError: LeaseRejected.
     """
-    row = rows.held(connection, lease)
-    written = JobProgress(progress.current, progress.total, progress.message, row.fence, now)
-    values = (row.row_id, written.current, written.total, written.message, written.fence, written.updated_at_ms)
+    run = rows.held(connection, lease)
+    written = JobProgress(progress.current, progress.total, progress.message, run.fence, now)
+    values = (run.row_id, written.current, written.total, written.message, written.fence, written.updated_at_ms)
     connection.execute(_WRITE_PROGRESS, values)
     return written
 

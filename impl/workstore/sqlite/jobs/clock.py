@@ -12,7 +12,9 @@ import time
 
 from .numbers import within_instants
 
-_READ = "SELECT value FROM settings WHERE name = 'frozen_at_ms'"
+STOPPED_AT = "(SELECT value FROM settings WHERE name = 'frozen_at_ms')"
+"""As a column or an operand, for a statement that an operation has to make anyway: NULL while the clock runs."""
+_READ = f"SELECT {STOPPED_AT}"
 _WRITE = (
     "INSERT INTO settings (name, value) VALUES ('frozen_at_ms', ?) ON CONFLICT (name) DO UPDATE SET value = "
     "excluded.value"
@@ -30,15 +32,19 @@ class Clock:
         self._lock = threading.Lock()
         self._latest_ms = 0
 
-    def _system_ms(self) -> int:
+    def system_ms(self) -> int:
+        """The time of the system, which is that of the store while its clock is not stopped."""
         with self._lock:
             self._latest_ms = max(self._latest_ms, time.time_ns() // 1_000_000)
             return self._latest_ms
 
     def now(self, connection: sqlite3.Connection) -> int:
         """The instant of this transaction in milliseconds; asked for once in each (JOB-GEN-03)."""
-        frozen = connection.execute(_READ).fetchone()
-        return self._system_ms() if frozen is None else int(frozen[0])
+        return self.at(connection.execute(_READ).fetchone()[0])
+
+    def at(self, stopped_at_ms: int | None) -> int:
+        """The same out of the value of `STOPPED_AT`, where another statement of the transaction has read it."""
+        return self.system_ms() if stopped_at_ms is None else stopped_at_ms
 
 
 def freeze(connection: sqlite3.Connection, at_ms: int) -> None:

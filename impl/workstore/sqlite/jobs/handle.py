@@ -21,6 +21,7 @@ from .numbers import GREATEST_COUNT, GREATEST_INSTANT
 from .outcomes import Policy
 from .refusals import invalid
 from .schema import TABLES
+from .spare import Spare
 from .transactions import JobTransaction
 
 Value = TypeVar("Value")
@@ -43,6 +44,7 @@ class Handle:
         self._clock = Clock()
         self._connection = Connection(settings, _CONTRACT)
         self._transactions: WeakSet[JobTransaction] = WeakSet()
+        self._spare = Spare()
 
     @classmethod
     def open(
@@ -88,6 +90,7 @@ class Handle:
         twice is no fault."""
         for transaction in list(self._transactions):
             transaction.abandon()
+        self._spare.close()
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -106,9 +109,14 @@ class Handle:
         """One operation in one transaction, which an exception undoes (JOB-GEN-01, JOB-GEN-03, JOB-GEN-05)."""
         return self._connection.write(lambda connection: work(connection, self._clock.now(connection)))
 
+    def _write_by_clock(self, work: Callable[[sqlite3.Connection, Clock], Value]) -> Value:
+        """The same for an operation that reads the clock itself, in a statement which it makes anyway."""
+        return self._connection.write(lambda connection: work(connection, self._clock))
+
     def _begin(self) -> JobTransaction:
         self._connection.refuse_closed()
-        transaction = JobTransaction(Connection(self._settings, _CONTRACT), self._clock)
+        connection = self._spare.take() or Connection(self._settings, _CONTRACT)
+        transaction = JobTransaction(connection, self._clock, self._spare.keep)
         self._transactions.add(transaction)
         return transaction
 

@@ -22,11 +22,12 @@ from workspec.jobs.vocabulary import (
 
 from . import buckets, quarantine, rows
 from .queues import MINUTE_MS, STATES, UNFINISHED, minute_of
-from .rows import COLUMNS, Row, row_of
+from .rows import COLUMNS, ENVELOPE_COLUMNS, Row, row_of
 from .schema import TIMED
 
 _LOOK: Final = f"SELECT {COLUMNS}, headers, tags, payload FROM jobs JOIN contents USING (row_id) WHERE id = ?"
-_ALL: Final = f"SELECT {COLUMNS}, headers, tags, payload FROM jobs JOIN contents USING (row_id) ORDER BY id"
+_ALL: Final = f"SELECT {ENVELOPE_COLUMNS} FROM jobs JOIN contents USING (row_id) ORDER BY id"
+_ENVELOPE: Final = f"SELECT state, {ENVELOPE_COLUMNS} FROM jobs JOIN contents USING (row_id) WHERE id = ?"
 _LISTED: Final = f"SELECT {COLUMNS}, tags FROM jobs JOIN contents USING (row_id)"
 _COUNTS: Final = f"SELECT name, {', '.join(STATES)} FROM queues"
 _STATS: Final = (
@@ -34,18 +35,18 @@ _STATS: Final = (
     "completion_minute_ms, completions, completions_before FROM queues ORDER BY name"
 )
 _FIRST_IN_GROUP: Final = (
-    "SELECT partition_key, sticky_worker, precedence, scheduled_at_ms FROM jobs INDEXED BY jobs_to_draw "
+    "SELECT sticky_worker, partition_key, precedence, scheduled_at_ms FROM jobs INDEXED BY jobs_to_draw "
     "WHERE state = 'available' AND queue = ?1 {after}"
-    "ORDER BY partition_key, sticky_worker, precedence, scheduled_at_ms LIMIT 1"
+    "ORDER BY sticky_worker, partition_key, precedence, scheduled_at_ms LIMIT 1"
 )
 FIRST_GROUP: Final = _FIRST_IN_GROUP.format(after="")
 # One after the other: SQLite compares a row of values with each entry of the index, and would so walk the group.
 NEXT_GROUP: Final = tuple(
     _FIRST_IN_GROUP.format(after=after)
     for after in (
-        "AND partition_key = ?2 AND sticky_worker = ?3 AND precedence > ?4 ",
-        "AND partition_key = ?2 AND sticky_worker > ?3 ",
-        "AND partition_key > ?2 ",
+        "AND sticky_worker = ?2 AND partition_key = ?3 AND precedence > ?4 ",
+        "AND sticky_worker = ?2 AND partition_key > ?3 ",
+        "AND sticky_worker > ?2 ",
     )
 )
 _SAMPLE: Final = 10_000
@@ -62,17 +63,16 @@ _KINDS: Final = (
 
 def envelopes(connection: sqlite3.Connection) -> list[Envelope]:
     """All that is stored, in id order (contract, 11.2)."""
-    width = len(Row._fields)
-    return [rows.envelope_of(row_of(found), *found[width:]) for found in connection.execute(_ALL)]
+    return [rows.envelope_of(*found) for found in connection.execute(_ALL)]
 
 
 def job_state(connection: sqlite3.Connection, job_id: str) -> tuple[Envelope, State] | None:
     """JOB-AST-06."""
-    found = connection.execute(_LOOK, (job_id,)).fetchone()
+    found = connection.execute(_ENVELOPE, (job_id,)).fetchone()
     if found is None:
         return None
-    row = row_of(found)
-    return rows.envelope_of(row, *found[len(Row._fields) :]), row.state
+    state, *envelope = found
+    return rows.envelope_of(*envelope), State(state)
 
 
 def errors(connection: sqlite3.Connection, job_id: str) -> list[HistoryEntry]:
@@ -231,7 +231,7 @@ def _last_minute(now: int, minute: int, counted: int, counted_before: int) -> in
 
 
 def _oldest_available_ms(connection: sqlite3.Connection, now: int, queue: str) -> int | None:
-    """The age of the first row of each partition, route and priority decides: three steps of the index for each
+    """The age of the first row of each route, partition and priority decides: three steps of the index for each
     (P-11)."""
     oldest: int | None = None
     found = connection.execute(FIRST_GROUP, (queue,)).fetchone()
@@ -242,9 +242,9 @@ def _oldest_available_ms(connection: sqlite3.Connection, now: int, queue: str) -
 
 
 def _next_group(
-    connection: sqlite3.Connection, queue: str, partition_key: str, sticky_worker: str, precedence: int
+    connection: sqlite3.Connection, queue: str, sticky_worker: str, partition_key: str, precedence: int
 ) -> tuple[Any, ...] | None:
-    values = (queue, partition_key, sticky_worker, precedence)
+    values = (queue, sticky_worker, partition_key, precedence)
     for position, statement in enumerate(NEXT_GROUP):
         found: tuple[Any, ...] | None = connection.execute(statement, values[: 4 - position]).fetchone()
         if found is not None:

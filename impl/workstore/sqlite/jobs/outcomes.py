@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from typing import Final
 
 from attrs import frozen
 
 from workspec.jobs.vocabulary import HistoryEntry, JobResult, LeaseRef, Outcome, State
 
 from . import buckets, channels, queues, rows
+from .clock import Clock
 from .numbers import backoff_ms, counted, within_instants
 from .refusals import invalid
-from .rows import NO_LEASE, Row
+from .rows import Run
+
+_LET_GO: Final = "attempt = ?, charge = ?, lease_id = NULL, lease_expires_at_ms = NULL, claimed_at_ms = NULL"
+_FINISH: Final = f"UPDATE jobs SET state = ?, finalized_at_ms = ?, {_LET_GO} WHERE row_id = ?"
+_WAIT: Final = f"UPDATE jobs SET state = ?, scheduled_at_ms = ?, {_LET_GO} WHERE row_id = ?"
 
 
 @frozen
@@ -51,74 +57,74 @@ def refuse_impossible(report: Report) -> None:
         raise invalid("snooze_needs_delay")
 
 
-def ack(connection: sqlite3.Connection, now: int, policy: Policy, lease: LeaseRef, report: Report) -> None:
+def ack(connection: sqlite3.Connection, clock: Clock, policy: Policy, lease: LeaseRef, report: Report) -> None:
     """End the run of the holder: identity, settlement, transition.
 
     Raises:
         JobError: LeaseRejected (JOB-ACK-01).
     """
-    row = rows.held(connection, lease)
-    settled = buckets.settle(connection, now, row.rate_class, row.charge, report.actual_weight)
-    if settled:
-        row = row._replace(charge=0)
+    run = rows.held(connection, lease)
+    now = clock.at(run.stopped_at_ms)
+    if buckets.settle(connection, now, run.rate_class, run.charge, report.actual_weight):
+        run = run._replace(charge=0)
     if report.outcome == Outcome.SUCCESS:
-        _succeed(connection, now, row, report)
+        _succeed(connection, now, run, report)
     elif report.outcome == Outcome.RETRY:
-        _retry(connection, now, policy, row, report)
+        _retry(connection, now, policy, run, report)
     elif report.outcome == Outcome.REVOKE:
-        rows.delete(connection, row.row_id)
-        queues.moved(connection, row.queue, {State.RUNNING: -1})
+        rows.delete(connection, run.row_id)
+        queues.moved(connection, run.queue, {State.RUNNING: -1})
     elif report.outcome == Outcome.SNOOZE:
         assert report.delay_ms is not None
-        _wait(connection, row, State.SCHEDULED, within_instants(now + report.delay_ms))
+        _wait(connection, run, State.SCHEDULED, run.attempt, within_instants(now + report.delay_ms))
     elif report.outcome == Outcome.RATE_LIMITED:
-        _wait(connection, row, State.AVAILABLE, min(row.scheduled_at_ms, now))
+        _wait(connection, run, State.AVAILABLE, run.attempt, min(run.scheduled_at_ms, now))
     else:
-        _give_up(connection, now, row, report)
+        _give_up(connection, now, run, report)
 
 
-def _succeed(connection: sqlite3.Connection, now: int, row: Row, report: Report) -> None:
+def _succeed(connection: sqlite3.Connection, now: int, run: Run, report: Report) -> None:
     """JOB-ACK-05, JOB-RES-02."""
-    queues.succeeded(connection, now, row.queue, kept=row.retention_ms > 0)
-    if row.retention_ms == 0:
-        rows.delete(connection, row.row_id)
+    queues.succeeded(connection, now, run.queue, kept=run.retention_ms > 0)
+    if run.retention_ms == 0:
+        rows.delete(connection, run.row_id)
         return
-    _finish(connection, now, row, State.COMPLETED)
+    _finish(connection, now, run, State.COMPLETED, run.attempt)
     if report.logs:
-        rows.remember(connection, row.row_id, _entry(now, row.attempt, report, None))
+        rows.remember(connection, run.row_id, _entry(now, run.attempt, report, None))
     if report.result is not None:
-        channels.keep_result(connection, row.row_id, report.result)
+        channels.keep_result(connection, run.row_id, report.result)
 
 
-def _retry(connection: sqlite3.Connection, now: int, policy: Policy, row: Row, report: Report) -> None:
+def _retry(connection: sqlite3.Connection, now: int, policy: Policy, run: Run, report: Report) -> None:
     """JOB-ACK-06, JOB-ACK-07."""
-    attempt = counted(row.attempt + 1)
-    rows.remember(connection, row.row_id, _entry(now, attempt, report, report.error or ""))
-    if attempt >= row.max_attempts:
-        _finish(connection, now, row, State.ARCHIVED, attempt=attempt)
-        queues.moved(connection, row.queue, {State.RUNNING: -1, State.ARCHIVED: 1})
+    attempt = counted(run.attempt + 1)
+    rows.remember(connection, run.row_id, _entry(now, attempt, report, report.error or ""))
+    if attempt >= run.max_attempts:
+        _finish(connection, now, run, State.ARCHIVED, attempt)
+        queues.moved(connection, run.queue, {State.RUNNING: -1, State.ARCHIVED: 1})
         return
     asked = report.delay_ms is not None and report.delay_ms > 0
     delay = report.delay_ms if asked and report.delay_ms is not None else policy.backoff_ms(attempt)
-    _wait(connection, row, State.RETRYABLE, within_instants(now + delay), attempt=attempt)
+    _wait(connection, run, State.RETRYABLE, attempt, within_instants(now + delay))
 
 
-def _give_up(connection: sqlite3.Connection, now: int, row: Row, report: Report) -> None:
+def _give_up(connection: sqlite3.Connection, now: int, run: Run, report: Report) -> None:
     """Skip and undecodable; an entry only where there is something to say, and "" says it (JOB-ACK-09, P-05)."""
     state = State.ARCHIVED if report.outcome == Outcome.SKIP else State.UNDECODABLE
-    _finish(connection, now, row, state)
-    queues.moved(connection, row.queue, {State.RUNNING: -1, state: 1})
+    _finish(connection, now, run, state, run.attempt)
+    queues.moved(connection, run.queue, {State.RUNNING: -1, state: 1})
     if report.error is not None or report.logs:
-        rows.remember(connection, row.row_id, _entry(now, row.attempt, report, report.error))
+        rows.remember(connection, run.row_id, _entry(now, run.attempt, report, report.error))
 
 
-def _finish(connection: sqlite3.Connection, now: int, row: Row, state: State, **columns: object) -> None:
-    rows.change(connection, row.row_id, state=state, finalized_at_ms=now, charge=row.charge, **NO_LEASE, **columns)
+def _finish(connection: sqlite3.Connection, now: int, run: Run, state: State, attempt: int) -> None:
+    connection.execute(_FINISH, (state, now, attempt, run.charge, run.row_id))
 
 
-def _wait(connection: sqlite3.Connection, row: Row, state: State, due: int, **columns: object) -> None:
-    rows.change(connection, row.row_id, state=state, scheduled_at_ms=due, charge=row.charge, **NO_LEASE, **columns)
-    queues.moved(connection, row.queue, {State.RUNNING: -1, state: 1})
+def _wait(connection: sqlite3.Connection, run: Run, state: State, attempt: int, due: int) -> None:
+    connection.execute(_WAIT, (state, due, attempt, run.charge, run.row_id))
+    queues.moved(connection, run.queue, {State.RUNNING: -1, state: 1})
 
 
 def _entry(now: int, attempt: int, report: Report, error: str | None) -> HistoryEntry:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from workspec.jobs.vocabulary import Envelope, HistoryEntry, LeaseRef, Outcome, State
 
+from .clock import STOPPED_AT
 from .refusals import lease_rejected, not_found
 
 GREATEST_HISTORY: Final = 50
@@ -51,9 +52,27 @@ class Row(NamedTuple):
     finalized_at_ms: int | None
 
 
+class Run(NamedTuple):
+    """What the end of a run has to know of its job, few columns, for this is read at every ack; and `STOPPED_AT`."""
+
+    row_id: int
+    queue: str
+    rate_class: str
+    charge: int
+    attempt: int
+    max_attempts: int
+    scheduled_at_ms: int
+    retention_ms: int
+    fence: int
+    stopped_at_ms: int | None
+
+
 COLUMNS: Final = ", ".join(f"jobs.{name}" for name in Row._fields)
 FIND: Final = f"SELECT {COLUMNS} FROM jobs WHERE id = ?"
 FIND_BY_NUMBER: Final = f"SELECT {COLUMNS} FROM jobs WHERE row_id = ?"
+HELD: Final = (
+    f"SELECT {', '.join(Run._fields[:-1])}, {STOPPED_AT} FROM jobs WHERE id = ? AND state = 'running' AND lease_id = ?"
+)
 INSERT: Final = f"INSERT INTO jobs ({', '.join(Row._fields)}) VALUES ({', '.join('?' * len(Row._fields))})"
 INSERT_CONTENT: Final = "INSERT INTO contents (row_id, headers, tags, payload) VALUES (?, ?, ?, ?)"
 
@@ -86,21 +105,25 @@ def existing(connection: sqlite3.Connection, job_id: str) -> Row:
     return row
 
 
-def held(connection: sqlite3.Connection, lease: LeaseRef) -> Row:
-    """The job that this lease holds. Whether the lease has ended is not asked: it counts until it is reclaimed
-    (JOB-ACK-01, JOB-ACK-02).
+def find_held(connection: sqlite3.Connection, lease: LeaseRef) -> Run | None:
+    """The run that this lease holds. Whether the lease has ended is not asked: it counts until it is reclaimed
+    (JOB-ACK-01, JOB-ACK-02)."""
+    values = connection.execute(HELD, (lease.job_id, lease.lease_id)).fetchone()
+    if values is None:
+        return None
+    run = Run._make(values)
+    # Compared here: a caller may name a fence that no column can hold.
+    return run if run.fence == lease.fence else None
 
-    Raises:
-        JobError: LeaseRejected.
+
+def held(connection: sqlite3.Connection, lease: LeaseRef) -> Run:
+    """Raises:
+    JobError: LeaseRejected (JOB-ACK-01).
     """
-    row = find(connection, lease.job_id)
-    if row is None or not is_held(row, lease):
+    run = find_held(connection, lease)
+    if run is None:
         raise lease_rejected(lease.job_id)
-    return row
-
-
-def is_held(row: Row, lease: LeaseRef) -> bool:
-    return row.state == State.RUNNING and row.lease_id == lease.lease_id and row.fence == lease.fence
+    return run
 
 
 def change(connection: sqlite3.Connection, row_id: int, **columns: object) -> None:
@@ -134,38 +157,75 @@ def tags_of(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(json.loads(text))
 
 
-def envelope_of(row: Row, headers: str | None, tags: str | None, payload: bytes) -> Envelope:
+ENVELOPE_COLUMNS: Final = (
+    "jobs.id, kind, jobs.schema_version, payload, queue, partition_key, rate_class, weight, fingerprint, precedence, "
+    "attempt, crash_attempt, max_attempts, scheduled_at_ms, timeout_ms, deadline_ms, retention_ms, "
+    "periodic_schedule_id, periodic_tick_ms, headers, tags, sticky_worker"
+)
+"""Of ``jobs`` and ``contents``, in the order in which `envelope_of` takes them."""
+CLAIM_COLUMNS: Final = f"fence, document, cursor, {ENVELOPE_COLUMNS}"
+"""The same with the fence and the columns of ``checkpoints``: what a claim is made of."""
+FIND_FOR_CLAIM: Final = (
+    f"SELECT {CLAIM_COLUMNS} FROM jobs JOIN contents USING (row_id) LEFT JOIN checkpoints USING (row_id) "
+    "WHERE jobs.row_id = ?"
+)
+
+
+def envelope_of(
+    job_id: str,
+    kind: str,
+    schema_version: int,
+    payload: bytes,
+    queue: str,
+    partition_key: str,
+    rate_class: str,
+    weight: int,
+    fingerprint: str,
+    precedence: int,
+    attempt: int,
+    crash_attempt: int,
+    max_attempts: int,
+    scheduled_at_ms: int,
+    timeout_ms: int,
+    deadline_ms: int,
+    retention_ms: int,
+    periodic_schedule_id: str,
+    periodic_tick_ms: int,
+    headers: str | None,
+    tags: str | None,
+    sticky_worker: str,
+) -> Envelope:
     """A stored job as a claim gives it back; what belonged to the request alone is blank (section 3.1)."""
     return Envelope(
-        id=row.id,
-        kind=row.kind,
-        schema_version=row.schema_version,
+        id=job_id,
+        kind=kind,
+        schema_version=schema_version,
         payload=payload,
-        queue=row.queue,
-        partition_key=row.partition_key,
-        rate_class=row.rate_class,
-        weight=row.weight,
-        fingerprint=row.fingerprint,
-        priority=-row.precedence,
-        attempt=row.attempt,
-        crash_attempt=row.crash_attempt,
-        max_attempts=row.max_attempts,
-        scheduled_at_ms=row.scheduled_at_ms,
-        timeout_ms=row.timeout_ms,
-        deadline_ms=row.deadline_ms,
+        queue=queue,
+        partition_key=partition_key,
+        rate_class=rate_class,
+        weight=weight,
+        fingerprint=fingerprint,
+        priority=-precedence,
+        attempt=attempt,
+        crash_attempt=crash_attempt,
+        max_attempts=max_attempts,
+        scheduled_at_ms=scheduled_at_ms,
+        timeout_ms=timeout_ms,
+        deadline_ms=deadline_ms,
         unique_key=None,
         unique_states=0,
         unique_window_ms=0,
         unique_replace=0,
         unique_debounce_ms=0,
         unique_exclude_kind=False,
-        retention_ms=row.retention_ms,
-        periodic_schedule_id=row.periodic_schedule_id,
-        periodic_tick_ms=row.periodic_tick_ms,
+        retention_ms=retention_ms,
+        periodic_schedule_id=periodic_schedule_id,
+        periodic_tick_ms=periodic_tick_ms,
         headers=headers_of(headers),
         tags=tags_of(tags),
         pending=False,
-        sticky_worker=row.sticky_worker,
+        sticky_worker=sticky_worker,
     )
 
 

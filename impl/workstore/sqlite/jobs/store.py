@@ -11,6 +11,7 @@ from ..arguments import require_integers, require_optional_integers, require_tex
 from . import clock, outcomes, transactions
 from .arguments import (
     refuse_instants_out_of_range,
+    refuse_unstorable_lease,
     refuse_unstorable_texts,
     require_checkpoint,
     require_lease,
@@ -20,7 +21,7 @@ from .operator_calls import OperatorCalls
 from .outcomes import Report
 from .refusals import invalid
 from .transactions import JobTransaction
-from .worker import checked_batch, checked_checkpoint, checked_lease, checkpoint_held
+from .worker import checked_batch, checked_checkpoint, checkpoint_held
 
 
 class JobStore(OperatorCalls):
@@ -97,9 +98,11 @@ class JobStore(OperatorCalls):
         require_lease(lease)
         require_optional_integers(actual_weight=actual_weight)
         refuse_instants_out_of_range(actual_weight)
-        checked_lease(lease)
+        refuse_unstorable_lease(lease)
         report = Report(Outcome.SUCCESS, None, None, (), actual_weight)
-        self._own(transaction).do(lambda connection, now: outcomes.ack(connection, now, self._policy, lease, report))
+        self._own(transaction).do_by_clock(
+            lambda connection, clock: outcomes.ack(connection, clock, self._policy, lease, report)
+        )
 
     def checkpoint_tx(self, *, transaction: Transaction, lease: LeaseRef, checkpoint: Checkpoint) -> None:
         """A checkpoint inside it (JOB-TXN-05).
@@ -110,7 +113,7 @@ class JobStore(OperatorCalls):
         """
         require_lease(lease)
         require_checkpoint(checkpoint)
-        checked_lease(lease)
+        refuse_unstorable_lease(lease)
         checked_checkpoint(checkpoint)
         self._own(transaction).do(lambda connection, _: checkpoint_held(connection, lease, checkpoint))
 

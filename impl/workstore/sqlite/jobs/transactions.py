@@ -16,16 +16,17 @@ Value = TypeVar("Value")
 
 
 class JobTransaction:
-    """Open from `begin` to `commit` or `rollback`, on a connection of its own.
+    """Open from `begin` to `commit` or `rollback`, on a connection that it has for itself.
 
     It holds the file's one write lock: every other writer, the handle that began it included, waits up to its busy
     timeout. So a commit can always hold. One that is dropped, or open when the process ends, is rolled back.
     """
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
-        """For `TransactionCalls.begin`; the connection is the transaction's from now on."""
+    def __init__(self, connection: Connection, clock: Clock, give_back: Callable[[Connection], None]) -> None:
+        """For `JobStore.begin`; the connection is the transaction's from now on, until a commit gives it back."""
         self._connection: Connection | None = connection
         self._clock = clock
+        self._give_back = give_back
         try:
             connection.begin()
         except BaseException:
@@ -45,6 +46,12 @@ class JobTransaction:
             raise invalid("foreign_transaction")
         return self._connection.inside(lambda connection: work(connection, self._clock.now(connection)))
 
+    def do_by_clock(self, work: Callable[[sqlite3.Connection, Clock], Value]) -> Value:
+        """The same for an operation that reads the clock itself, in a statement which it makes anyway."""
+        if self._connection is None:
+            raise invalid("foreign_transaction")
+        return self._connection.inside(lambda connection: work(connection, self._clock))
+
     def commit(self) -> None:
         """Make all of it visible (JOB-TXN-01).
 
@@ -56,8 +63,11 @@ class JobTransaction:
             raise invalid("foreign_transaction")
         try:
             self._connection.commit()
-        finally:
+        except BaseException:
             self.abandon()
+            raise
+        connection, self._connection = self._connection, None
+        self._give_back(connection)
 
     def rollback(self) -> None:
         """Leave no trace of it (JOB-TXN-01).

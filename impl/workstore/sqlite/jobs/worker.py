@@ -25,7 +25,6 @@ from ..arguments import (
     require_integers,
     require_optional_integers,
     require_optional_texts,
-    require_several_texts,
     require_texts,
 )
 from . import admission, channels, checkpoints, duties, outcomes, rows, sweeps
@@ -34,6 +33,7 @@ from .arguments import (
     refuse_instants_out_of_range,
     refuse_short_lease,
     refuse_unstorable_checkpoint,
+    refuse_unstorable_lease,
     refuse_unstorable_texts,
     require_checkpoint,
     require_envelopes,
@@ -42,6 +42,7 @@ from .arguments import (
     require_progress,
     require_result,
     require_several,
+    require_several_texts,
 )
 from .enqueue import enqueue
 from .handle import Handle
@@ -59,26 +60,16 @@ def checked_batch(envelopes: Sequence[Envelope]) -> list[Envelope]:
     return list(envelopes)
 
 
-def checked_lease(lease: LeaseRef) -> LeaseRef:
-    require_lease(lease)
-    refuse_unstorable_texts(lease.job_id, lease.lease_id)
-    return lease
-
-
 def checked_checkpoint(checkpoint: Checkpoint) -> Checkpoint:
     require_checkpoint(checkpoint)
     refuse_unstorable_checkpoint(checkpoint)
     return checkpoint
 
 
-def _checked_report(report: Report) -> Report:
-    require_optional_texts(error=report.error)
-    require_optional_integers(delay_ms=report.delay_ms, actual_weight=report.actual_weight)
-    require_several_texts("logs", report.logs)
+def _refuse_faulty_report(report: Report) -> None:
     refuse_instants_out_of_range(report.delay_ms, report.actual_weight)
     refuse_unstorable_texts(report.error, *report.logs)
     outcomes.refuse_impossible(report)
-    return report
 
 
 class WorkerCalls(Handle):
@@ -138,7 +129,7 @@ class WorkerCalls(Handle):
         if capacity <= 0 or not queues:
             return []
         request = admission.Request(worker, lease_id, tuple(queues), capacity, lease_ms)
-        return self._write(lambda connection, now: admission.admit(connection, now, request))
+        return self._write_by_clock(lambda connection, clock: admission.admit(connection, clock, request))
 
     def ack(
         self,
@@ -161,9 +152,9 @@ class WorkerCalls(Handle):
         require_optional_texts(error=error)
         require_optional_integers(delay_ms=delay_ms, actual_weight=actual_weight)
         require_several_texts("logs", logs)
-        known = outcome_of(outcome)
-        report = _checked_report(Report(known, error, delay_ms, logs, actual_weight))
-        self._ack(checked_lease(lease), report)
+        report = Report(outcome_of(outcome), error, delay_ms, logs, actual_weight)
+        _refuse_faulty_report(report)
+        self._ack(lease, report)
 
     def ack_success_with_result(
         self, *, lease: LeaseRef, result: JobResult, logs: Sequence[str], actual_weight: int | None
@@ -179,11 +170,13 @@ class WorkerCalls(Handle):
         require_several_texts("logs", logs)
         require_optional_integers(actual_weight=actual_weight)
         refuse_faulty_result(result)
-        report = _checked_report(Report(Outcome.SUCCESS, None, None, logs, actual_weight, result))
-        self._ack(checked_lease(lease), report)
+        report = Report(Outcome.SUCCESS, None, None, logs, actual_weight, result)
+        _refuse_faulty_report(report)
+        self._ack(lease, report)
 
     def _ack(self, lease: LeaseRef, report: Report) -> None:
-        self._write(lambda connection, now: outcomes.ack(connection, now, self._policy, lease, report))
+        refuse_unstorable_lease(lease)
+        self._write_by_clock(lambda connection, clock: outcomes.ack(connection, clock, self._policy, lease, report))
 
     def renew(self, *, leases: Sequence[LeaseRef], lease_ms: int) -> list[str]:
         """Move the ends of leases to now plus ``lease_ms``; the ids of those that are lost, in order (JOB-RNW).
@@ -197,10 +190,12 @@ class WorkerCalls(Handle):
             require_lease(lease)
         require_integers(lease_ms=lease_ms)
         refuse_short_lease(lease_ms)
-        checked = [checked_lease(lease) for lease in leases]
-        if not checked:
+        held = list(leases)
+        for lease in held:
+            refuse_unstorable_lease(lease)
+        if not held:
             return []
-        return self._write(lambda connection, now: leases_lost(connection, checked, within_instants(now + lease_ms)))
+        return self._write(lambda connection, now: leases_lost(connection, held, within_instants(now + lease_ms)))
 
     def checkpoint(self, *, lease: LeaseRef, checkpoint: Checkpoint) -> None:
         """Replace what the next run will be given (JOB-CKP).
@@ -211,7 +206,7 @@ class WorkerCalls(Handle):
         """
         require_lease(lease)
         checked_checkpoint(checkpoint)
-        checked_lease(lease)
+        refuse_unstorable_lease(lease)
         self._write(lambda connection, _: checkpoint_held(connection, lease, checkpoint))
 
     def promote_due(self, *, limit: int) -> int:
@@ -286,7 +281,7 @@ class WorkerCalls(Handle):
         require_lease(lease)
         require_result("output", output)
         refuse_faulty_result(output)
-        checked_lease(lease)
+        refuse_unstorable_lease(lease)
         return self._write(lambda connection, now: channels.write_output(connection, now, lease, output))
 
     def get_job_output(self, *, job_id: str) -> JobOutput | None:
@@ -309,7 +304,7 @@ class WorkerCalls(Handle):
         require_lease(lease)
         require_progress(progress)
         refuse_faulty_progress(progress)
-        checked_lease(lease)
+        refuse_unstorable_lease(lease)
         return self._write(lambda connection, now: channels.write_progress(connection, now, lease, progress))
 
     def get_job_progress(self, *, job_id: str) -> JobProgress | None:
@@ -330,17 +325,17 @@ def checked_id(job_id: str) -> str:
 
 def checkpoint_held(connection: sqlite3.Connection, lease: LeaseRef, checkpoint: Checkpoint) -> None:
     """JOB-CKP-01."""
-    row = rows.held(connection, lease)
-    checkpoints.write(connection, row.row_id, checkpoint)
+    run = rows.held(connection, lease)
+    checkpoints.write(connection, run.row_id, checkpoint)
 
 
 def leases_lost(connection: sqlite3.Connection, leases: Sequence[LeaseRef], expires_at_ms: int) -> list[str]:
     """Renew those that are held; the others, in order and once for each time that they are named (JOB-RNW-02)."""
     lost = []
     for lease in leases:
-        row = rows.find(connection, lease.job_id)
-        if row is None or not rows.is_held(row, lease):
+        run = rows.find_held(connection, lease)
+        if run is None:
             lost.append(lease.job_id)
             continue
-        rows.change(connection, row.row_id, lease_expires_at_ms=expires_at_ms)
+        rows.change(connection, run.row_id, lease_expires_at_ms=expires_at_ms)
     return lost
