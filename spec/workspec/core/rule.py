@@ -305,9 +305,9 @@ class Batch:
 
 @frozen(eq=False)
 class Promises:
-    """What a draw promises, for saying which promise was broken: the order *within* a group of records and *across*
-    groups, that it is *complete* (nothing that may be taken is left out), and how many it takes at *most*. ``barriers``:
-    why a record is none of those that it looks at, the first that holds."""
+    """What a draw promises, to say which promise was broken: the order *within* a group of records and *across*
+    groups, that it is *complete* (nothing that may be taken is left out), and how many it takes at *most*.
+    ``barriers``: why a record is none of those that it looks at, the first that holds."""
 
     group: Callable[[Any], Hashable]
     within: tuple[str, ...]
