@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,6 +14,7 @@ from workcert.cases.reading import CaseError
 SUFFIX = ".jsonl"
 
 
+@cache
 def builtin_names(contract: str) -> tuple[str, ...]:
     """The names of the cases that ship with the kit for a contract (``workload/15-stale-worker``), sorted."""
     folder = resources.files("workcert.cases").joinpath(contract)
@@ -22,6 +24,7 @@ def builtin_names(contract: str) -> tuple[str, ...]:
     return tuple(sorted(f"{contract}/{name.removesuffix(SUFFIX)}" for name in files))
 
 
+@cache
 def builtin_cases(contract: str) -> tuple[Case, ...]:
     """The cases that ship with the kit for a contract, in the order of `builtin_names`.
 

@@ -53,8 +53,9 @@ class Campaign:
     steps: int = 0
     judged: bool = True
 
-    def begin(self) -> Execution:
-        self.store.begin()
+    def begin(self, config: Mapping[str, Any] | None = None) -> Execution:
+        """An empty store, opened with what an example asks for."""
+        self.store.begin(config)
         self.examples += 1
         if self.examples % PROGRESS_EVERY == 0:
             self.emit(ExamplesRun("stateful", self.examples, self.steps))
@@ -109,6 +110,7 @@ def case_of(execution: Execution, made: list[Plain], failure: Failure) -> Case:
         requirements=(failure.requirement,),
         profiles=tuple(sorted(backend.profiles - {"CORE"})),
         abilities=tuple(sorted(_abilities(made, handles))),
+        config=dict(execution.store.config),
         handles=handles,
         digest=digest(backend.binding.contract),
     )
@@ -152,9 +154,10 @@ Machine = Callable[[Campaign], type[RuleBasedStateMachine]]
 
 def machines() -> Mapping[str, Machine]:
     """The machine of each contract."""
+    from workcert.machines.jobs import jobs_machine
     from workcert.machines.workload import workload_machine
 
-    return {"workload": workload_machine}
+    return {"workload": workload_machine, "jobs": jobs_machine}
 
 
 def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaign:
