@@ -50,7 +50,9 @@ def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str], monkeypatc
 def test_a_full_run_of_the_memory_store(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     code, out, _ = run(capsys, "certify", MEMORY, "--effort", "quick", "--out", "report")
     assert "all " in out
-    assert out.splitlines()[-1].startswith("workload 1.0 on workstore.backends:MEMORY: ")
+    verdicts = [f"{contract} 1.0 on workstore.backends:MEMORY: " for contract in ("workload", "jobs")]
+    assert [line[: len(verdict)] for line, verdict in zip(out.splitlines()[-2:], verdicts, strict=True)] == verdicts
+    assert "jobs\n====\n" in out
     assert code == (0 if out.splitlines()[-1].split(": ")[1].startswith("conformant") else 1)
     assert {"certificate.json", "junit.xml"} <= {path.name for path in (tmp_path / "report").iterdir()}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.py", "report"]

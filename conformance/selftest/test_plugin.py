@@ -19,7 +19,8 @@ from workcert.run.engine import SUITES, Effort
 CONFORMANCE = Path(__file__).parents[1]
 MEMORY = "workstore.backends:MEMORY"
 TEMPLATE = "workcert.templates.workload:BACKEND"
-CASES = len(builtin_names("workload"))
+CONTRACTS = ("workload", "jobs")
+CASES = sum(len(builtin_names(contract)) for contract in CONTRACTS)
 
 
 def suites(directory: Path, *arguments: str) -> tuple[int, str]:
@@ -60,7 +61,7 @@ def test_each_test_is_collected_once(tmp_path: Path) -> None:
     code, out = suites(tmp_path, "--collect-only", "--workcert-backend", MEMORY)
     assert code == 0
     names = [line.rpartition("::")[2] for line in out.splitlines() if "::" in line]
-    assert len(names) == len(set(names)) == CASES + 1
+    assert len(names) == len(set(names)) == CASES + len(CONTRACTS)
     assert "test_stateful[workload]" in names
 
 
@@ -68,7 +69,7 @@ def test_pytest_conformance_collects_the_suites_alone() -> None:
     code, out = session(CONFORMANCE, str(CONFORMANCE), "--collect-only", "--backend", MEMORY)
     assert code == 0
     lines = [line for line in out.splitlines() if "::" in line]
-    assert len(lines) == CASES + 1
+    assert len(lines) == CASES + len(CONTRACTS)
     assert all("/suites/test_" in line for line in lines)
 
 
@@ -82,7 +83,7 @@ def test_options_narrow_the_run(tmp_path: Path) -> None:
         tmp_path, "--workcert-backend", MEMORY, "--workcert-suite", "stateful", "--workcert-examples", "2"
     )
     assert code == 0
-    assert out.splitlines()[-1].startswith("1 passed")
+    assert out.splitlines()[-1].startswith(f"{len(CONTRACTS)} passed")
 
 
 def test_what_a_store_lacks_is_skipped_with_the_reason(tmp_path: Path) -> None:

@@ -108,6 +108,8 @@ def run(args: argparse.Namespace) -> int:
             break
     reports, kept = _saved(reports, collectors, args.out)
     for (backend, _), report in zip(concerned, reports, strict=False):
+        if len(concerned) > 1:
+            print(f"{report.contract}\n{'=' * len(report.contract)}")
         _print(report, backend, collectors[report.contract], args.backend, kept)
     if args.out is not None:
         print(f"The report is in {args.out}")
