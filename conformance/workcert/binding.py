@@ -82,7 +82,10 @@ class Binding:
     reading: tuple[str, ...] = ()
     """The methods that reading back needs; a store without them is judged by its answers alone."""
     glance: Callable[[Any, str], Any] | None = None
-    """The record of a key as far as it is quickly read, None if there is none; for rows that a call is not about."""
+    """What the contract's own `present` gives, read from a handle by its key, None if there is none; for rows that a
+    call is not about."""
+    glanced: type[Any] = object
+    """The carrier that a glance gives."""
     total: Callable[[Any], int] | None = None
     """How many records the store holds, where it has `counts`."""
     referred: Mapping[str, tuple[str, ...]] = field(factory=dict)

@@ -86,6 +86,7 @@ def jobs() -> Binding:
         legible=lambda key: key.startswith("job/"),
         reading=("get_job",),
         glance=_glance,
+        glanced=Job,
         total=lambda handle: sum(handle.counts(queue=None).by_state.values()),
         has_clock=True,
         configured={
@@ -142,16 +143,14 @@ def _present(record: Record) -> ShownJob:
 
 
 def _glance(handle: Any, key: str) -> Any:
-    found = handle.get_job(job_id=key.removeprefix("job/"), include_payload=True)
-    if not isinstance(found, Job):
-        return found
-    return ShownJob(**_members(found), **UNREAD)
+    return handle.get_job(job_id=key.removeprefix("job/"), include_payload=True)
 
 
 def _read(handle: Any, key: str) -> Any:
-    shown = _glance(handle, key)
-    if not isinstance(shown, ShownJob):
-        return shown
+    found = _glance(handle, key)
+    if not isinstance(found, Job):
+        return found
+    shown = ShownJob(**_members(found), **UNREAD)
     read = {member: getattr(handle, name, None) for member, name in CHANNELS.items()}
     job_id = key.removeprefix("job/")
     seen = {member: reader(job_id=job_id) for member, reader in read.items() if reader is not None}

@@ -25,7 +25,19 @@ from workcert.machines.envelopes import (
 from workcert.machines.jobs_history import HANDLES, Held, of
 from workcert.machines.jobs_operators import Operators
 from workcert.machines.jobs_state import REFILL
-from workcert.machines.jobs_workers import ACTUAL_WEIGHTS, AT, HANDLE, HELD, ID, LOGS, OUTCOMES, TEXTS, TWIST, Workers
+from workcert.machines.jobs_workers import (
+    ACTUAL_WEIGHTS,
+    AT,
+    FORGERIES,
+    HANDLE,
+    HELD,
+    ID,
+    LOGS,
+    OUTCOMES,
+    TEXTS,
+    TWIST,
+    Workers,
+)
 from workspec.jobs.facts import JobFacts
 
 if TYPE_CHECKING:
@@ -108,6 +120,8 @@ class JobsMachine(Workers, Operators):
         moment=st.sampled_from(MOMENTS),
         look=st.booleans(),
         first=st.sampled_from((None, None, "lease_lost", "snooze")),
+        forged=FORGERIES,
+        rival=st.none() | ID,
     )
     def carry_through(
         self,
@@ -125,8 +139,11 @@ class JobsMachine(Workers, Operators):
         moment: str,
         look: bool,
         first: str | None,
+        forged: tuple[str, ...],
+        rival: str | None,
     ) -> None:
-        """Admitted and acked in one go, now or about the end of the lease, to which an ack is indifferent."""
+        """Admitted and acked in one go, now or about the end of the lease, to which an ack is indifferent; then the key
+        of the job may be wanted."""
         made = self.admit(on, row.sticky_worker or worker, lease_id, [row.queue], 1, lease_ms, self.now_ms)
         for held in made:
             if checkpoint is not None and self.can("checkpoint"):
@@ -142,11 +159,14 @@ class JobsMachine(Workers, Operators):
                 self.look_at_tokens(row.rate_class)
             delay_ms = max(delay_ms or 0, 1) if outcome == "snooze" else delay_ms
             self.fenced(
-                on, "ack", at, held, (),
+                on, "ack", at, held, forged,
                 outcome=outcome, error=error, delay_ms=delay_ms, logs=logs, actual_weight=actual_weight,
             )  # fmt: skip
             if look and actual_weight is not None:
                 self.look_at_tokens(row.rate_class)
+            request = self.requests.get(held.job, {})
+            if rival is not None and "unique_key" in request:
+                self.enqueue_rival(on, request, rival, {})
 
     @precondition(lambda self: self.can("admit") and self.can("reclaim_expired") and bool(self.crashable()))
     @rule(
@@ -243,8 +263,7 @@ class JobsMachine(Workers, Operators):
     @rule(on=HANDLE, row=of("displaced"), name=ID, news=st.sampled_from(NEWS), other=HANDLE)
     def displace(self, on: str, row: JobFacts, name: str, news: dict[str, Any], other: str) -> None:
         """A newcomer takes the key of a job that is over; then that one is to run again."""
-        request = {**self.requests[row.id], "unique_debounce_ms": 0, "unique_replace": 0}
-        self.enqueue(on, [{**request, **news, "id": name, "pending": False}], None)
+        self.enqueue_rival(on, self.requests[row.id], name, news)
         if row.state == "quarantined" and self.can("release_fingerprint"):
             self.do(other, "release_fingerprint", fingerprint=row.fingerprint)
         elif self.can("operator_retry"):
@@ -272,7 +291,7 @@ class JobsMachine(Workers, Operators):
         if job in self.present.rows and self.can("delete_job"):
             self.do(other, "delete_job", job_id=job)
         self.enqueue(on, [{**parts, "id": job, "unique_key": None, "unique_window_ms": 0}], None)
-        self.enqueue(other, [{**request, "id": name, **asks}], None)
+        self.enqueue_rival(other, request, name, asks)
 
     @precondition(lambda self: self.can("operator_retry") and self.can("ack") and self.may("operator_retry"))
     @rule(

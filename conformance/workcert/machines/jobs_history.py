@@ -286,6 +286,11 @@ class JobsHistory(RuleBasedStateMachine):
         self.do(on, name, envelopes=envelopes)
         self._note_requests(before, envelopes)
 
+    def enqueue_rival(self, on: str, request: Mapping[str, Any], name: str, changes: Mapping[str, Any]) -> None:
+        """Another job wants the key of an earlier request."""
+        plain = {"unique_debounce_ms": 0, "unique_replace": 0, "pending": False, "scheduled_at_ms": 0}
+        self.enqueue(on, [{**request, **plain, **changes, "id": name}], None)
+
     def _note_requests(self, before: Mapping[str, JobFacts], envelopes: list[dict[str, Any]]) -> None:
         if self.over:
             return

@@ -178,6 +178,11 @@ class Operators(JobsHistory):
     def queue_stats(self, at: int) -> None:
         self.each_handle("queue_stats", at)
 
+    @precondition(lambda self: self.can("distinct_kinds", 5) and not self.has_just_read())
+    @rule(limit=st.sampled_from((100, 1, 0, 100, -1)))
+    def distinct_kinds(self, limit: int) -> None:
+        self.each_handle("distinct_kinds", limit=limit)
+
     @precondition(lambda self: self.can("explain_admission", 4, 5) and not self.has_just_read())
     @rule(job=JOB, at=AT)
     def explain_admission(self, job: str, at: int) -> None:

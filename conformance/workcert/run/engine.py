@@ -39,6 +39,8 @@ class Effort(StrEnum):
 
 EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 500, Effort.DEEP: 6000}
 """Examples of the stateful suite."""
+SHARES: Final = {"jobs": 0.6}
+"""Of these, how many a contract gets whose examples are longer than those of the first one."""
 
 SUITES: Final = ("scenarios", "stateful")
 
@@ -56,9 +58,10 @@ class Options:
     seed: int = 0
     one_of_several: bool = False
 
-    @property
-    def example_count(self) -> int:
-        return EXAMPLES[self.effort] if self.examples is None else self.examples
+    def example_count(self, contract: str) -> int:
+        if self.examples is not None:
+            return self.examples
+        return round(EXAMPLES[self.effort] * SHARES.get(contract, 1))
 
     @property
     def narrowed(self) -> bool:

@@ -54,6 +54,8 @@ class Execution:
     _cursors: dict[Any, Any] = field(factory=dict)
     history: list[State] = field(factory=lambda: [{}])
     _seen_up_to: dict[str, int] = field(factory=dict)
+    _opened_at: int = 0
+    """How much of the history every handle has seen that was not used since it was opened."""
     _lost: set[str] = field(factory=set)
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
@@ -298,7 +300,7 @@ class Execution:
 
     def stale(self, handle: str) -> Stale:
         """The states that were committed since this handle was last used, newest first, without the present one."""
-        since = self._seen_up_to.get(handle, 0)
+        since = self._seen_up_to.get(handle, self._opened_at)
         older = self.history[max(since - 1, 0) : -1]
         contract = self.binding.contract
         ids = contract.conflict_requirements if handle in self._lost else contract.comparisons["stale view"]
@@ -347,6 +349,7 @@ class Execution:
         ids = self.binding.contract.comparisons["restart"]
         failure = self.judge.everything(self.read, ids, Kind.RESTART, "after the restart")
         self._seen_up_to.clear()
+        self._opened_at = len(self.history)
         trace = Trace(requirements=list(ids))
         return StepRun(step.id, "", None, "restart", {}, None, None, (), failure, (trace,), note=step.note or "")
 

@@ -28,7 +28,7 @@ def compare_rows(execution: Execution) -> Failure | None:
     for key, shown in glanced(execution.store, unread).items():
         if shown is None:
             return Failure(ids, Kind.OTHERS, f"{key}, which this call does not name, is gone")
-        found = differences(execution.binding.present(judge.state[key]), shown)
+        found = differences(execution.binding.contract.present(judge.state[key]), shown)
         if found:
             return Failure(ids, Kind.OTHERS, f"{key} changed, which this call does not name", found)
     kept = counted(execution.store)

@@ -62,7 +62,7 @@ def glanced(store: StoreUnderTest, keys: Iterable[str]) -> dict[str, Any]:
             raise
         except (Exception, SystemExit) as error:
             raise Unreadable(f"reading {key} back raised {told(error)}") from error
-        if record is not None and not isinstance(record, store.backend.binding.record):
+        if record is not None and not isinstance(record, store.backend.binding.glanced):
             raise Unreadable(f"reading {key} back answered with {type(record).__name__}, which is no record")
         found[key] = None if record is None else _with_tuples(record)
     return found

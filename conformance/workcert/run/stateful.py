@@ -33,6 +33,12 @@ STEPS: Final = {Effort.QUICK: 30, Effort.CI: 40, Effort.DEEP: 60}
 
 PROGRESS_EVERY: Final = 10
 
+BATCH: Final = 12
+"""Examples of one engine. After its first ten it mutates each new one several times, which finds less than new ones do,
+and it remembers every choice of every example, half a megabyte for a long one."""
+SEEDS_APART: Final = 1_000_003
+"""Between the seeds of two batches, so that runs with neighbouring seeds share none."""
+
 
 class StepFailed(AssertionError):  # noqa: N818 - the end of an example, not an error
     """Ends a Hypothesis example; the driver reads the case from the machine's run."""
@@ -163,16 +169,22 @@ def machines() -> Mapping[str, Machine]:
 def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaign:
     """Run the machine of the backend's contract for the examples that the options ask for."""
     began = time.perf_counter()
-    emit(SuiteStarted(store.backend.binding.name, "stateful", options.example_count))
+    wanted = options.example_count(store.backend.binding.name)
+    emit(SuiteStarted(store.backend.binding.name, "stateful", wanted))
     campaign = Campaign(store, options, emit)
+    batch = 0
     while len(campaign.known) < MOST_FAILURES and not campaign.stopped:
         campaign.failed = None
-        left = options.example_count - campaign.examples
+        begun = campaign.examples
+        left = wanted - begun
         if left <= 0:
             break
-        drive(campaign, left)
+        drive(campaign, min(left, BATCH), batch)
         if campaign.failed is None:
-            break
+            if campaign.examples == begun:
+                break
+            batch += 1
+            continue
         case, failure = campaign.failed
         campaign.known.add(failure.requirement)
         emit(examined(store, "stateful", case, failure))
@@ -185,11 +197,11 @@ def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaig
     return campaign
 
 
-def drive(campaign: Campaign, examples: int) -> None:
+def drive(campaign: Campaign, examples: int, batch: int = 0) -> None:
     """Let Hypothesis run the contract's machine; a failure is left in the campaign."""
     machine = machines()[campaign.store.backend.binding.name](campaign)
     # The seed is read from this attribute by run_state_machine_as_test; `hypothesis.seed` sets the same one.
-    machine._hypothesis_internal_use_seed = campaign.options.seed
+    machine._hypothesis_internal_use_seed = campaign.options.seed + batch * SEEDS_APART
     try:
         run_state_machine_as_test(machine, settings=machine_settings(campaign.options, examples))
     except StepFailed:

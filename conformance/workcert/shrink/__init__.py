@@ -20,7 +20,7 @@ from workcert.shrink.loosening import drop_judgements, merge_handles, redirect_r
 from workcert.shrink.ordinary import settle
 from workcert.shrink.timing import lower_times
 from workcert.shrink.unifying import unify_values
-from workcert.shrink.values import lower_numbers, shorten_texts, simplify_values
+from workcert.shrink.values import lower_configuration, lower_numbers, shorten_texts, simplify_values
 
 __all__ = ["Failure", "Shrunk", "StillFails", "alike", "settled", "shrink", "size"]
 
@@ -30,7 +30,7 @@ _PASSES: tuple[tuple[Callable[[Attempt], None], ...], ...] = (
     (delete_chunks, unwrap, delete_pairs),
     (redirect_references, merge_handles, drop_judgements),
     (lower_times, delete_pairs_at_once),
-    (lower_numbers, delete_with_counts),
+    (lower_configuration, lower_numbers, delete_with_counts),
     (simplify_values, shorten_texts),
 )
 """In the order of what counts more. A group that found a case with fewer steps sends the search back to the first,

@@ -71,7 +71,7 @@ class Attempt:
 
     def _run(self, case: Case) -> str | None:
         # Python holds 1, 1.0 and True equal and cannot hash a dict; the printed form tells all cases apart.
-        key = repr((case.steps, case.header.handles))
+        key = repr((case.steps, case.header.handles, case.header.config))
         if key in self._seen:
             return None
         if self.executions >= self.budget:

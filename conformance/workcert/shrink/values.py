@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import attrs
 
 from workcert.cases.model import Case
@@ -122,3 +124,21 @@ def _fewer_elements(attempt: Attempt, place: Place) -> None:
             if not attempt.take(put(attempt.case, place, fewer)):
                 position += size
         size //= 2
+
+
+def lower_configuration(attempt: Attempt) -> None:
+    """What a store is opened with: left out, or as low as it may be."""
+    for name, value in attempt.case.header.config.items():
+        if type(value) is int and not attempt.take(_configured(attempt.case, name, None)):
+            attempt.lowest(1, value, partial(_lowered, name))
+
+
+def _lowered(name: str, case: Case, value: int) -> Case:
+    return _configured(case, name, value)
+
+
+def _configured(case: Case, name: str, value: int | None) -> Case:
+    config = {each: held for each, held in case.header.config.items() if each != name}
+    if value is not None:
+        config[name] = value
+    return attrs.evolve(case, header=attrs.evolve(case.header, config=config))

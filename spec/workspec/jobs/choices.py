@@ -93,7 +93,8 @@ def _jitter_seen(seen: Seen, scope: Scope) -> Any:
 JITTER_MS: Final = Choice(
     "A-07.jitter-ms",
     FREE,
-    "What a store adds to the default back-off: nothing, or up to the base.",
+    "What a store adds to the default back-off: nothing, or up to the base. Where rows cannot be read back, nothing is "
+    "presumed.",
     ids("JOB-ACK-08"),
     0,
     legal=lambda value, scope: isinstance(value, int) and 0 <= value <= scope.choose(RETRY_BASE_MS, scope),
