@@ -8,7 +8,7 @@ def told(error: BaseException) -> str:
     return f"{type(error).__name__}: {text_of(error)}"
 
 
-def text_of(error: BaseException) -> str:
+def text_of(error: object) -> str:
     try:
         return str(error)
     except (Exception, SystemExit) as worse:

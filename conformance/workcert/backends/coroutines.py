@@ -10,7 +10,7 @@ import asyncio
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from attrs import define
@@ -32,6 +32,32 @@ def settled(value: Any) -> Any:
         return await value
 
     return asyncio.run_coroutine_threadsafe(wait(), _loop()).result()
+
+
+def meanwhile(work: Callable[[], None]) -> Any:
+    """Do the work now; or, where a coroutine of the store asks for it, give it what it must await: the loop has to go
+    on with the calls that the work makes."""
+    if not _running_here():
+        work()
+        return None
+    return _Elsewhere(work)
+
+
+def _running_here() -> bool:
+    try:
+        return asyncio.get_running_loop() is _loop()
+    except RuntimeError:
+        return False
+
+
+@define(eq=False)
+class _Elsewhere:
+    """Work that another thread does while it is awaited."""
+
+    _work: Callable[[], None]
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return _loop().run_in_executor(None, self._work).__await__()
 
 
 @define(eq=False)

@@ -30,7 +30,8 @@ class Ability(StrEnum):
     """``handle.snapshot()`` gives the committed rows: workload id to version, None where the row has none."""
     PAUSE = "pause"
     """``handle.pause(callback)`` arms the handle: its next call runs ``callback`` once, after it has read and decided
-    and before its guarded write. A call that does not write need not run it; the kit then disarms with None."""
+    and before its guarded write. A call that does not write need not run it; the kit then disarms with None. Inside a
+    coroutine what the callback gives back is to be awaited."""
 
 
 @frozen

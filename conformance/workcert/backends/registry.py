@@ -70,7 +70,11 @@ def find(spec: str) -> tuple[LoadedBackend, ...]:
     root = _empty_directory(place) if separator else None
     found = _from_path(target) if ":" in target else _from_entry_point(target)
     adapters = found if isinstance(found, Iterable) and not hasattr(found, "contract") else (found,)
-    return tuple(describe(target, adapter, root) for adapter in adapters)
+    backends = tuple(describe(target, adapter, root) for adapter in adapters)
+    twice = sorted({b.binding.name for b in backends if sum(b.binding is other.binding for other in backends) > 1})
+    if twice:
+        raise BackendError(f"{target} holds several adapters of the contract {twice[0]}; name one of them")
+    return backends
 
 
 def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend:
@@ -84,7 +88,7 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         raise BackendError(
             f"{name} is a class, and the kit needs an object: add a line like BACKEND = {made}() and name BACKEND"
         )
-    contract = getattr(adapter, "contract", None)
+    contract = _member_of(name, adapter, "contract")
     binding = bindings().get(contract) if isinstance(contract, str) else None
     if binding is None:
         known = ", ".join(bindings())
@@ -110,14 +114,14 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         abilities=abilities,
         choices=_choices_of(name, adapter, binding),
         codes=_codes_of(name, adapter, binding),
-        actors=_mapping_of(name, adapter, "actors"),
+        actors=_actors_of(name, adapter),
         configurable=_names_of(name, adapter, "configurable", frozenset(binding.configured), set()),
         root=root,
     )
 
 
 def _names_of(name: str, adapter: Any, member: str, known: frozenset[str], default: set[str]) -> frozenset[str]:
-    claimed = getattr(adapter, member, None)
+    claimed = _member_of(name, adapter, member)
     if claimed is None:
         return frozenset(default)
     if isinstance(claimed, str) or not isinstance(claimed, Iterable):
@@ -132,7 +136,7 @@ def _names_of(name: str, adapter: Any, member: str, known: frozenset[str], defau
 
 
 def _mapping_of(name: str, adapter: Any, member: str) -> dict[str, Any]:
-    given = getattr(adapter, member, None)
+    given = _member_of(name, adapter, member)
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
@@ -143,11 +147,26 @@ def _mapping_of(name: str, adapter: Any, member: str) -> dict[str, Any]:
 def _codes_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, str]:
     codes = _mapping_of(name, adapter, "codes")
     for own, code in codes.items():
-        if code not in binding.calls.codes:
+        if not isinstance(code, str) or code not in binding.calls.codes:
             meant = get_close_matches(str(code), sorted(binding.calls.codes), n=1)
             hint = f"; did you mean {meant[0]}?" if meant else ""
             raise BackendError(f"{name}: codes maps {own!r} to {code!r}, which is no code of the contract{hint}")
     return codes
+
+
+def _actors_of(name: str, adapter: Any) -> Mapping[str, str]:
+    actors = _mapping_of(name, adapter, "actors")
+    for own, actor in actors.items():
+        if not isinstance(actor, str):
+            raise BackendError(f"{name}: actors maps {own!r} to {actor!r}; write the contract's name for it, a text")
+    return actors
+
+
+def _member_of(name: str, adapter: Any, member: str) -> Any:
+    try:
+        return getattr(adapter, member, None)
+    except Exception as error:
+        raise BackendError(f"{name}: reading {member} raised {told(error)}") from error
 
 
 def _choices_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, Any]:

@@ -24,6 +24,7 @@ def workload() -> Binding:
         record=vocabulary.Workload,
         present=CONTRACT.present,
         read=_read,
+        reading=("get",),
         reads=frozenset({"get", "list_workloads"}),
         profile_abilities={profile.name: profile.abilities for profile in profiles.PROFILES},
         profile_methods={profiles.MIGRATION: ("migrate",)},

@@ -7,7 +7,7 @@ The first id is the one that a failure names, the others took part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -290,7 +290,7 @@ def _rows_that_hold(contract: Contract, check: Check, scope: Scope) -> Ids:
 
 def _named_rows(contract: Contract, check: Check, details: Any) -> Iterator[Ids]:
     """Rows whose value the store names in the details of its refusal."""
-    said = [value for value in (details or {}).values() if isinstance(value, str)]
+    said = [value for value in _values(details) if isinstance(value, str)]
     for table in _tables_in(contract, check.when):
         yield from (unique(row.requirements, check.requirements) for row in table.rows if row.value in said)
 
@@ -298,7 +298,7 @@ def _named_rows(contract: Contract, check: Check, details: Any) -> Iterator[Ids]
 def _rows_named_instead(contract: Contract, check: Check, scope: Scope, details: Any) -> Ids:
     """The store names another row than the one that decides: it may not hold; or it holds too, and then either the
     deciding row was missed at its bound, or rows were asked in another order."""
-    said = [value for value in (details or {}).values() if isinstance(value, str)]
+    said = [value for value in _values(details) if isinstance(value, str)]
     for table in _tables_in(contract, check.when):
         holding = [row for row in table.rows if holds(row.when, scope)]
         named = [row for row in table.rows if row.value in said and row not in holding[:1]]
@@ -405,6 +405,10 @@ def _effects_of(contract: Contract) -> tuple[Effect, ...]:
 
 def _writes(contract: Contract, effect: Effect, member: str) -> bool:
     return member in {contract.shown_as.get(name, name) for name in effect.writes}
+
+
+def _values(details: Any) -> list[Any]:
+    return list(details.values()) if isinstance(details, Mapping) else []
 
 
 def _text(contract: Contract, identifier: str) -> str:

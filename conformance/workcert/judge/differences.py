@@ -68,6 +68,9 @@ def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
         yield from _members(path, expected, seen)
     elif isinstance(expected, Mapping):
         yield from _mapping(path, expected, seen)
+    elif isinstance(expected, frozenset) and _is_set(seen):
+        if frozenset(seen) != expected:
+            yield Difference(path, expected, seen)
     elif isinstance(expected, list | tuple):
         yield from _items(path, expected, seen)
     elif not _same(expected, seen):
@@ -96,6 +99,15 @@ def _mapping(path: str, expected: Mapping[str, Any], seen: Any) -> Iterator[Diff
             yield Difference(inner, expected.get(name, "(absent)"), seen.get(name, "(absent)"))
         else:
             yield from _walk(inner, expected[name], seen[name])
+
+
+def _is_set(seen: Any) -> bool:
+    """A store may answer with a list where the vocabulary has a set, of texts as all sets here are."""
+    return (
+        isinstance(seen, list | tuple | set)
+        and all(isinstance(each, str) for each in seen)
+        and len(set(seen)) == len(seen)
+    )
 
 
 def _items(path: str, expected: Sequence[Any], seen: Any) -> Iterator[Difference]:

@@ -402,4 +402,4 @@ def _typed(value: Any) -> str:
 
 
 def _plain(details: Any) -> Any:
-    return None if details is None else dict(details)
+    return dict(details) if isinstance(details, Mapping) else details

@@ -12,6 +12,8 @@ from attrs import frozen
 
 from workcert.backends.registry import LoadedBackend
 from workcert.raised import text_of, told
+from workcert.run.actors import with_actors
+from workspec.core.choice import UNSEEN
 
 CALL_LIMIT_S: Final = 30.0
 """A call that takes longer counts as hung. POSIX and the main thread only; elsewhere a hung call hangs the run."""
@@ -62,10 +64,10 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
     """
     binding = backend.binding
     try:
-        return Answered(getattr(handle, name)(**arguments))
+        return Answered(with_actors(getattr(handle, name)(**arguments), backend.actors))
     except binding.error as error:
         raw = str(error.code)
-        return Refusal(backend.codes.get(raw, raw), error.details, raw)
+        return Refusal(backend.codes.get(raw, raw), _details(error.details), raw)
     except binding.unavailable as error:
         return Unavailable(error.definite, text_of(error))
     except (CallHung, KeyboardInterrupt):
@@ -73,6 +75,13 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
     except BaseException as error:
         # Exits and cancellations too: whatever an adapter raises is a finding, not a fault of the kit.
         return Crashed(told(error), error)
+
+
+def _details(given: Any) -> Any:
+    """What a refusal holds beside its code. Anything but a mapping is a finding, and must be printable as one."""
+    if given is None or given is UNSEEN or isinstance(given, Mapping):
+        return given
+    return {f"(a {type(given).__name__}, which is no mapping)": text_of(given)}
 
 
 @contextlib.contextmanager
@@ -88,9 +97,10 @@ def time_limit(what: str) -> Iterator[None]:
         raise CallHung(f"{what} has not answered within {limit_s:g} seconds")
 
     before = signal.signal(signal.SIGALRM, give_up)
-    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    left_s, _interval = signal.setitimer(signal.ITIMER_REAL, limit_s)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        # A limit around this one goes on.
+        signal.setitimer(signal.ITIMER_REAL, left_s)
         signal.signal(signal.SIGALRM, before)

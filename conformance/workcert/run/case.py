@@ -36,6 +36,7 @@ class CaseRun:
     steps: tuple[StepRun, ...] = ()
     failure: Failure | None = None
     reason: str = ""
+    hung: bool = False
 
 
 def lacking(case: Case, backend: LoadedBackend) -> str:
@@ -133,7 +134,7 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
             return CaseRun(Verdict.FAILED, tuple(execution.runs), execution.failure)
     except CallHung as hung:
         store.fresh(case.header.config)
-        return CaseRun(Verdict.UNKNOWN, reason=str(hung))
+        return CaseRun(Verdict.UNKNOWN, reason=str(hung), hung=True)
     except Undecided as given_up:
         return CaseRun(Verdict.UNKNOWN, reason=str(given_up))
     if execution.unforced:

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 from attrs import define, field, frozen
 
-from workcert.backends.registry import LoadedBackend
+from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
 from workcert.judge.verdict import Failure, Kind
@@ -26,6 +26,8 @@ from workcert.shrink import alike, settled, shrink
 REPLAYS: Final = 3
 SHRINK_BUDGET: Final = 500
 SETTLE_BUDGET: Final = 100
+MOST_HUNG: Final = 2
+"""Cases that may wait for a call until its limit: a store that hangs in one case hangs in most."""
 RUN_BUDGET: Final = 2500
 """Executions for shrinking in all scenarios of a run: one fault can break a hundred cases, and the rest replay as
 they were written."""
@@ -133,8 +135,15 @@ def run_scenarios(store: StoreUnderTest, cases: Sequence[Case], emit: Emit) -> N
     began = time.perf_counter()
     emit(SuiteStarted(store.backend.binding.name, "scenarios", len(cases)))
     shrinking = Shrinking()
+    hung = 0
     for case in cases:
-        emit_case(store, "scenarios", case, run_case(store, case), emit, shrinking)
+        run = run_case(store, case)
+        emit_case(store, "scenarios", case, run, emit, shrinking)
+        hung += run.hung
+        if hung == MOST_HUNG:
+            raise BackendError(
+                f"{hung} cases waited in vain ({run.reason}), and the others were left out. Mend that first"
+            )
     emit(SuiteEnded("scenarios", time.perf_counter() - began))
 
 

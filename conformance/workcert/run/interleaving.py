@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from workcert.backends import coroutines
 from workcert.backends.registry import BackendError
 from workcert.cases.model import Call, Frozen, Together
 from workcert.judge.together import judge_together
@@ -44,7 +45,7 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
 
     handle = execution.store.handle(held.on)
     with execution.store.ability("pause"):
-        handle.pause(meanwhile)
+        handle.pause(lambda: coroutines.meanwhile(meanwhile))
     observed = observe(execution.store.backend, handle, held.call, execution.keywords(held, call))
     with execution.store.ability("pause"):
         handle.pause(None)

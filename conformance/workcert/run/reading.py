@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import Any, cast
 
@@ -11,10 +11,10 @@ import attrs
 from workcert.backends.registry import BackendError
 from workcert.judge.ledger import Row
 from workcert.raised import told
+from workcert.run.actors import with_actors
 from workcert.run.calling import CallHung
 from workcert.run.referred import check_readable
 from workcert.run.store import StoreUnderTest
-from workspec.core.choice import UNSEEN
 
 
 class Unreadable(Exception):  # noqa: N818 - a finding about the backend
@@ -30,18 +30,18 @@ def read_row(store: StoreUnderTest, key: str) -> Row | None:
     backend = store.backend
     try:
         found = backend.binding.read(store.reader(), key)
-    except (CallHung, BackendError):
+    except (CallHung, BackendError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # whatever an adapter raises is a finding, not a fault of the kit
+    except BaseException as error:  # whatever an adapter raises is a finding, not a fault of the kit
         raise Unreadable(f"reading {key} back raised {told(error)}") from error
     if found is None:
         return None
-    record, actors = getattr(found, "record", None), backend.actors
+    record = getattr(found, "record", None)
     check_readable(backend, key, getattr(found, "version", None), record)
     if not isinstance(record, backend.binding.record):
         raise Unreadable(f"reading {key} back answered with {type(found).__name__}, which holds no record")
     record = _with_tuples(record)
-    return Row(found.version, record if not actors else _with_actors(record, actors))
+    return Row(found.version, with_actors(record, backend.actors))
 
 
 def glanced(store: StoreUnderTest, keys: Iterable[str]) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def glanced(store: StoreUnderTest, keys: Iterable[str]) -> dict[str, Any]:
     for key in keys:
         try:
             record = glance(reader, key)
-        except (CallHung, BackendError):
+        except (CallHung, BackendError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise Unreadable(f"reading {key} back raised {told(error)}") from error
         if record is not None and not isinstance(record, store.backend.binding.glanced):
             raise Unreadable(f"reading {key} back answered with {type(record).__name__}, which is no record")
@@ -79,9 +79,9 @@ def counted(store: StoreUnderTest) -> int | None:
         return None
     try:
         return total(store.reader())
-    except (CallHung, BackendError):
+    except (CallHung, BackendError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise Unreadable(f"counting the records raised {told(error)}") from error
 
 
@@ -96,11 +96,3 @@ def _with_tuples(record: Any) -> Any:
 def _tuples_of(record: Hashable) -> tuple[str, ...]:
     members = attrs.fields(cast("type[Any]", record))
     return tuple(member.name for member in members if str(member.type).startswith("tuple"))
-
-
-def _with_actors(record: Any, actors: Mapping[str, str]) -> Any:
-    history: Any = getattr(record, "execution_history", UNSEEN)
-    if history is UNSEEN:
-        return record
-    renamed = tuple(attrs.evolve(event, actor=actors.get(event.actor, event.actor)) for event in history)
-    return attrs.evolve(record, execution_history=renamed)

@@ -20,7 +20,7 @@ from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.raised import told
-from workcert.run.calling import CallHung
+from workcert.run.calling import CallHung, time_limit
 
 FRESH_EVERY: Final = 20
 READER: Final = "the judge"
@@ -144,10 +144,11 @@ class StoreUnderTest:
 
     def _opened(self, place: Place) -> Any:
         try:
-            opened = settled(self.backend.adapter.open(place, self.config))
-        except CallHung:
+            with time_limit("open(place, config)"):
+                opened = settled(self.backend.adapter.open(place, self.config))
+        except (CallHung, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             cause = "Is its server running, and are its packages installed?"
             if isinstance(error, TypeError) and not _can_take(self.backend.adapter.open, place, self.config):
                 cause = "It is called as open(place, config)"
@@ -192,9 +193,9 @@ class StoreUnderTest:
             )
         try:
             handle.freeze_clock(at_ms=at)
-        except (CallHung, BackendError):
+        except (CallHung, BackendError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise BackendError(f"{self.backend.name}: freeze_clock(at_ms={at}) raised {told(error)}") from error
 
     # Abilities ---------------------------------------------------------------------------------------------------
@@ -213,9 +214,9 @@ class StoreUnderTest:
         """
         try:
             yield
-        except (CallHung, BackendError):
+        except (CallHung, BackendError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             self.accuse(name, f"handle.{name} raised {told(error)}")
 
     def accuse(self, ability: str, what: str, otherwise: str = "") -> NoReturn:
@@ -240,7 +241,7 @@ class StoreUnderTest:
 
     def accuse_snapshot(self, key: str, shown: int | None, read: int | None) -> NoReturn:
         """Snapshot and read contradict each other."""
-        rows = ["no row" if version is None else f"version {version}" for version in (shown, read)]
+        rows = ["no row" if version is None else f"version {version!r}" for version in (shown, read)]
         self.accuse("snapshot", f"snapshot shows {rows[0]} for {key} where a fresh read shows {rows[1]}")
 
     def restart(self) -> None:
@@ -262,9 +263,9 @@ class StoreUnderTest:
                 continue
             try:
                 close()
-            except CallHung:
+            except (CallHung, KeyboardInterrupt):
                 raise
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
                 trouble = trouble or error
         self._handles.clear()
         return trouble
