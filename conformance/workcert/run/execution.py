@@ -18,6 +18,7 @@ from workcert.references import ReferenceFault, Refused, resolve
 from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
+from workcert.run.clock import StoreClock
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.literal import literal_failure
 from workcert.run.others import compare_rows, compare_snapshot
@@ -44,13 +45,13 @@ class Execution:
     literal: bool = True
     judged: bool = True
     judge: Judge = field(init=False)
+    clock: StoreClock = field(init=False)
     answers: Answers = field(factory=Answers)
     runs: list[StepRun] = field(factory=list)
     failure: Failure | None = None
     unforced: str = ""
     """Why a frozen block showed nothing of an interleaving."""
     _at: int = 0
-    _clock: int | None = None
     _cursors: dict[Any, Any] = field(factory=dict)
     history: list[State] = field(factory=lambda: [{}])
     _seen_up_to: dict[str, int] = field(factory=dict)
@@ -63,16 +64,12 @@ class Execution:
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
         asked = {backend.binding.configured.get(name, name): value for name, value in self.store.config.items()}
+        self.clock = StoreClock(self.store)
         self.judge = Judge(backend.binding, {**backend.choices, **asked}, self._is_legible)
 
     @property
     def binding(self) -> Binding:
         return self.store.backend.binding
-
-    @property
-    def clock(self) -> int | None:
-        """Where the store's own clock stands; None where it has none, or where nobody has stopped it yet."""
-        return self._clock
 
     def _is_legible(self, key: str) -> bool:
         return self.binding.legible(key) and (not self.binding.reading or self.store.can_read())
@@ -136,7 +133,7 @@ class Execution:
             return StepRun(step.id, step.on, step.at, step.call, call.arguments, observed, None)
         before = self.judge.state
         stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.stale(step.on)
-        self._moved_clock(call)
+        self.clock.follow(call)
         judged = self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read, stale)
         if judged.failure is not None and judged.failure.kind in (Kind.RECORD, Kind.VERSION, Kind.CHOICE):
             judged = self._read_anew(step, call, now_s, observed, judged)
@@ -241,7 +238,7 @@ class Execution:
         elsewhere = "" if why else self.not_asserted([(call, now_s)])
         if elsewhere:
             return self.left_out(step, elsewhere, elsewhere=True)
-        why = why or self.set_clock(step.on, step.at)
+        why = why or self.clock.put(step.on, step.at)
         if why:
             return self.left_out(step, why)
         return call, now_s
@@ -255,26 +252,6 @@ class Execution:
         if self.binding.signature(step.call).timed and self.binding.calls.instant is not None:
             keywords[self.binding.calls.instant] = step.at
         return keywords
-
-    def set_clock(self, on: str, at: int | None) -> str:
-        """Put the store's own clock where a step says; why that cannot be, empty when it is done."""
-        if not self.binding.has_clock or at is None or at == self._clock:
-            return ""
-        if self._clock is not None and at < self._clock:
-            return "a store's clock does not run back"
-        self.store.set_clock(on, at)
-        self._clock = at
-        return ""
-
-    def _moved_clock(self, call: ModelCall) -> None:
-        """After a call that moves the store's clock itself."""
-        match call.name:
-            case "freeze_clock":
-                self._clock = call.arguments["at_ms"]
-            case "advance_clock" if self._clock is not None:
-                self._clock += call.arguments["delta_ms"]
-            case "unfreeze_clock":
-                self._clock = None
 
     def left_out(self, step: Plain, why: str, *, elsewhere: bool = False) -> StepRun:
         self.answers.put(step.id, Refused("not_applicable"))
@@ -347,7 +324,7 @@ class Execution:
     def _restart(self, step: Restart) -> StepRun:
         self.store.restart()
         self.rows.clear()
-        self._clock = None
+        self.clock.at = None
         if not self.judged:
             return StepRun(step.id, "", None, "restart", {}, None, None)
         ids = self.binding.contract.comparisons["restart"]

@@ -27,7 +27,7 @@ def run_transaction(execution: Execution, step: Transaction) -> StepRun:
     handle = execution.store.handle(step.on)
     if not hasattr(handle, BEGIN):
         return execution.left_out(step, f"the store has no method {BEGIN}")
-    why = execution.set_clock(step.on, step.at)
+    why = execution.clock.put(step.on, step.at)
     if why:
         return execution.left_out(step, why)
     begun = observe(execution.store.backend, handle, BEGIN, {})
@@ -107,7 +107,7 @@ def _from_outside(execution: Execution, text: str) -> Failure | None:
 
 def _after(execution: Execution, call: Call, handle: Any, transaction: Any) -> StepRun:
     """A call with a transaction that has ended: refused, whatever it asks for."""
-    prepared = execution.prepare(attrs.evolve(call, at=execution.clock))
+    prepared = execution.prepare(attrs.evolve(call, at=execution.clock.at))
     if isinstance(prepared, StepRun):
         return prepared
     made, now = prepared
@@ -122,7 +122,7 @@ def _after(execution: Execution, call: Call, handle: Any, transaction: Any) -> S
         right = isinstance(outcome, Refused) and _said(observed) == _said(outcome)
     text = f"with a transaction that has ended it must be refused with {code} {dict(details)}"
     failure = None if right else Failure(_ids(execution), Kind.ANSWER, text)
-    return StepRun(call.id, call.on, execution.clock, call.call, made.arguments, observed, None, failure=failure)
+    return StepRun(call.id, call.on, execution.clock.at, call.call, made.arguments, observed, None, failure=failure)
 
 
 def _said(refusal: Refusal | Refused) -> tuple[str, dict[str, Any]]:

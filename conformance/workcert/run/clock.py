@@ -1,0 +1,42 @@
+"""The clock of a store that has one of its own: the kit stops it where a step says, and follows what calls do to it."""
+
+from __future__ import annotations
+
+from attrs import define
+
+from workcert.run.store import StoreUnderTest
+from workspec.core.scope import Call
+
+RUNS_BACK = "a store's clock does not run back"
+
+
+@define(eq=False)
+class StoreClock:
+    """``at``: where it stands, in the contract's unit; None where the store has none, or nobody knows."""
+
+    _store: StoreUnderTest
+    at: int | None = None
+
+    def put(self, on: str, at: int | None) -> str:
+        """Stop it at an instant, through this handle; why that cannot be, empty when it is done.
+
+        Raises:
+            BackendError: the store has no way to stop it.
+        """
+        if not self._store.backend.binding.has_clock or at is None or at == self.at:
+            return ""
+        if self.at is not None and at < self.at:
+            return RUNS_BACK
+        self._store.set_clock(on, at)
+        self.at = at
+        return ""
+
+    def follow(self, call: Call) -> None:
+        """After a call that may have moved it."""
+        match call.name:
+            case "freeze_clock":
+                self.at = call.arguments["at_ms"]
+            case "advance_clock" if self.at is not None:
+                self.at += call.arguments["delta_ms"]
+            case "unfreeze_clock":
+                self.at = None
