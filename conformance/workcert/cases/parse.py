@@ -263,6 +263,8 @@ class _Steps(Reader):
         if len({call.on for call in calls}) != len(calls) or len(calls) < 2:
             cause = "together needs two calls or more, each on a handle of its own"
             raise self.fault(cause, "name more handles")
+        if self.contract.instant is None and len({call.at for call in calls}) > 1:
+            raise self.fault("calls at once with different times", "a store has one clock; give them all one instant")
         self.answered |= {call.id for call in calls}
         rounds = raw.get("rounds", 1)
         if type(rounds) is not int or rounds < 1:

@@ -145,7 +145,7 @@ def for_record(contract: Contract, committed: Committed, found: Sequence[Differe
     if first.member == "execution_history":
         return unique(_of_last_transition(contract, fired)) or fallback
     spoken = [i for i in decision.trace.requirements if f"`{first.member}`" in _text(contract, i)]
-    sole = writers[0].requirements if len(writers) == 1 and fired else ()
+    sole = (*writers[0].requirements[::-1], *fallback) if len(writers) == 1 and fired else ()
     return unique(spoken, sole) or fallback
 
 
@@ -252,7 +252,7 @@ def holds(condition: Condition, scope: Scope) -> bool:
     """False too where the question cannot be asked: it was guarded by one that is taken the other way here."""
     try:
         return _reads(condition, scope) and condition.decide(scope)
-    except (AttributeError, KeyError, TypeError):
+    except (AttributeError, LookupError, TypeError):
         return False
 
 

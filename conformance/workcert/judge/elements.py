@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workcert.judge.attribution import Ids, asked_of, for_success, holding_rows, holds, nearest, turns, unique
+from workspec.core.condition import Comparison
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed, Decision
 from workspec.core.rule import Draw, Promises, Skip, checks_of
@@ -48,7 +49,7 @@ def for_draw(decision: Decision, expected: Sequence[str], seen: Sequence[str]) -
     if extra and not missing:
         return promises.most
     if missing and not extra:
-        return promises.complete
+        return (*_at_bound(decision, operation, missing[0]), *promises.complete)
     return _out_of_order(decision, promises, expected, seen)
 
 
@@ -72,3 +73,16 @@ def _out_of_order(decision: Decision, promises: Promises, expected: Sequence[str
         return promises.across
     right, wrong = (promises.group(state[key].facts) for key in first)
     return promises.within if right == wrong else promises.across
+
+
+def _at_bound(decision: Decision, operation: Draw, key: str) -> Ids:
+    """The gate that a record passes at the very bound, where a store left it out."""
+    scope = asked_of(decision.scope, decision.scope.state[key].facts)
+    scope.key = key
+    for check in operation.gate:
+        for leaf in check.when.leaves():
+            if isinstance(leaf, Comparison):
+                left, right = leaf.left.read(scope), leaf.right.read(scope)
+                if isinstance(left, int) and left == right:
+                    return check.requirements
+    return ()

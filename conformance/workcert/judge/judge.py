@@ -311,7 +311,7 @@ class Judge(Ledger):
     def _shows_commit(self, committed: Committed, key: str, row: Row) -> bool:
         """What the model's refusal appends to the record stands there."""
         before = self.records.get(key)
-        if before is None or not committed.decision.parts:
+        if before is None or not committed.decision.parts or key not in committed.state:
             return False
         after = self.binding.present(committed.state[key])
         for member in fields(type(after)):

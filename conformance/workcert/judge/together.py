@@ -52,7 +52,8 @@ def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Obser
     cause = search.cause
     assert cause is not None
     text = f"no serial order of the calls explains what was seen; the best fails with: {cause.text}"
-    return Failure(cause.requirements, Kind.ORDER, text, cause.differences)
+    ids = tuple(dict.fromkeys((*contract.conflict_requirements, *cause.requirements)))
+    return Failure(ids, Kind.ORDER, text, cause.differences)
 
 
 @define(eq=False)

@@ -14,6 +14,7 @@ from workcert.cases.model import (
     Frozen,
     Plain,
     Together,
+    Transaction,
     calls_of,
     every_step,
     required_abilities,
@@ -61,7 +62,10 @@ NO_METHOD: Final = "the store has no "
 
 def lacking_methods(case: Case, handle: object) -> str:
     """Which methods the case calls and the store does not have; empty when it has all."""
-    absent = sorted({call.call for call in calls_of(case)} - {m for m in dir(handle) if not m.startswith("_")})
+    asked = {call.call for call in calls_of(case)}
+    if any(isinstance(step, Transaction) for step in every_step(case.steps)):
+        asked.add("begin")
+    absent = sorted(asked - {m for m in dir(handle) if not m.startswith("_")})
     absent = [name for name in absent if not hasattr(handle, name)]
     return f"{NO_METHOD}{', '.join(absent)}" if absent else ""
 

@@ -25,6 +25,8 @@ class StoreClock:
         """
         if not self._store.backend.binding.has_clock or at is None or at == self.at:
             return ""
+        if not -(2**63) <= at < 2**63:
+            return "no clock shows this instant"
         if self.at is not None and at < self.at:
             return RUNS_BACK
         self._store.set_clock(on, at)

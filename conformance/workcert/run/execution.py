@@ -26,7 +26,8 @@ from workcert.run.reading import Unreadable, read_row
 from workcert.run.referred import check_referred
 from workcert.run.store import StoreUnderTest
 from workcert.run.transactions import run_transaction
-from workspec.core.interpreter import instants
+from workspec.core.interpreter import Committed, instants
+from workspec.core.interpreter import Refused as ModelRefused
 from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
@@ -94,11 +95,16 @@ class Execution:
 
     def _as_the_case_says(self, failure: Failure | None) -> Failure | None:
         """Of several requirements that took part, one that the case was written for is named first."""
-        ids = () if failure is None else failure.requirements
-        meant = [i for i in ids if i in self.ids_of_case][:1]
-        if failure is None or not meant:
-            return failure
-        return attrs.evolve(failure, requirements=tuple(dict.fromkeys((*meant, *ids))))
+        if failure is None:
+            return None
+        contract = self.binding.contract
+        further = contract.comparisons["restart"] if self._opened_at and failure.kind is Kind.ANSWER else ()
+        ids = tuple(dict.fromkeys((*failure.requirements, *further)))
+        causes = {cause for each in ids for cause in contract.symptoms.get(each, ())}
+        # Where a fault may be seen under several ids, the author of the case knows best what it is about.
+        meant = [each for each in self.ids_of_case if each in ids or each in causes] if causes else []
+        meant += [each for each in ids if each in self.ids_of_case]
+        return attrs.evolve(failure, requirements=tuple(dict.fromkeys((*meant[:1], *ids))))
 
     def _dispatch(self, step: Plain) -> StepRun:
         match step:
@@ -177,11 +183,15 @@ class Execution:
 
     def _ask_anew(self, step: Call, call: ModelCall, now_s: int, observed: Observed, judged: Judged) -> Judged:
         """A refusal that an old view would explain is no such thing when a handle opened only now refuses too."""
-        if not isinstance(observed, Refusal) or not self.store.backend.can("second_handle"):
+        asked = isinstance(observed, Refusal) or step.call in self.binding.reads
+        if not asked or not self.store.backend.can("second_handle"):
             return judged
         self.store.reopen_reader()
         again = observe(self.store.backend, self.store.reader(), step.call, self.keywords(step, call))
-        if not isinstance(again, Refusal) or again.code != observed.code:
+        if isinstance(observed, Refusal):
+            if not isinstance(again, Refusal) or again.code != observed.code:
+                return judged
+        elif again != observed:
             return judged
         return self.judge.call(call, now_s, observed, self.read)
 
@@ -192,7 +202,7 @@ class Execution:
         if (failure is None or read_only) and self.binding.versioned and self.store.backend.can("snapshot"):
             failure = compare_snapshot(self, read_only) or failure
         if failure is None and not self.binding.versioned:
-            failure = compare_rows(self)
+            failure = compare_rows(self, _acting(judged.committed))
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
@@ -393,3 +403,10 @@ class Execution:
             for instant in instants(self.binding.contract, record, self._at)
         }
         return tuple(sorted(found))
+
+
+def _acting(committed: Committed | None) -> tuple[str, ...]:
+    """What took part in a call that succeeds: if another row changed by it, these say what it should have done."""
+    if committed is None or isinstance(committed.outcome, ModelRefused):
+        return ()
+    return tuple(committed.decision.trace.requirements)

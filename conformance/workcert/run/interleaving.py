@@ -96,6 +96,8 @@ def _combined(step: Frozen, held: StepRun, during: Sequence[StepRun]) -> StepRun
 
 
 def run_together(execution: Execution, step: Together) -> StepRun:
+    if execution.binding.has_clock and len({call.at for call in step.calls}) > 1:
+        return execution.left_out(step, "a store has one clock: calls at once are made at one instant")
     prepared = [execution.prepare(call) for call in step.calls]
     for made in prepared:
         if isinstance(made, StepRun):

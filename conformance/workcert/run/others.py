@@ -15,15 +15,15 @@ MOST_GLANCED: Final = 24
 """With more rows than this only their number is compared after each step, and the rows at the end of the case."""
 
 
-def compare_rows(execution: Execution) -> Failure | None:
-    """Where rows have no versions: the few there are, one by one, and how many.
+def compare_rows(execution: Execution, own: tuple[str, ...] = ()) -> Failure | None:
+    """Where rows have no versions: the few there are, one by one, and how many. ``own``: what the call was about.
 
     Raises:
         Unreadable: a read raises, or answers with something else.
     """
     judge = execution.judge
     keys = [key for key in judge.state if judge.legible(key)]
-    ids = execution.binding.contract.comparisons["others"]
+    ids = tuple(dict.fromkeys((*own, *execution.binding.contract.comparisons["others"])))
     unread = [key for key in keys if key not in execution.rows] if len(keys) <= MOST_GLANCED else []
     for key, shown in glanced(execution.store, unread).items():
         if shown is None:

@@ -107,6 +107,8 @@ class Contract:
     resolved: Callable[[Call], Call] = _as_it_is
     """A call of the port as the call of an operation: one method may be several operations, or another one with some
     of its arguments set."""
+    symptoms: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    """By the id under which a fault is seen, the ids of what may have caused it earlier, where no record shows it."""
     _by_name: dict[str, AnyOperation] = field(init=False, repr=False)
 
     @_by_name.default

@@ -90,6 +90,14 @@ def _jitter_seen(seen: Seen, scope: Scope) -> Any:
     return due - scope.now - scope.settled.get("backoff", 0) if isinstance(due, int) else UNSEEN
 
 
+JITTER: Final = Choice(
+    "A-07.jitter",
+    DECLARED,
+    "Whether a store adds something to the default back-off, up to its base.",
+    ids("JOB-ACK-08"),
+    "none",
+    options=("none", "base"),
+)
 JITTER_MS: Final = Choice(
     "A-07.jitter-ms",
     FREE,
@@ -195,6 +203,7 @@ CHOICES: Final = (
     RETRY_CAP_MS,
     LEASE_BOUND,
     DUTY_BOUND,
+    JITTER,
     JITTER_MS,
     EDITED_PENDING,
     THROTTLE_DIES_WITH_ROW,

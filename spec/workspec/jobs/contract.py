@@ -18,6 +18,7 @@ from workspec.jobs.operations import OPERATIONS
 from workspec.jobs.operations.enqueue import blanked
 from workspec.jobs.operations.worker import by_outcome
 from workspec.jobs.requirements import CATALOGUE
+from workspec.jobs.symptoms import SYMPTOMS
 from workspec.jobs.tables import NEW, STATES, TRANSITIONS
 
 
@@ -98,4 +99,5 @@ CONTRACT: Final = Contract(
         "fence": "state",
     },
     resolved=resolved,
+    symptoms=SYMPTOMS,
 )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from workspec.core.rule import Effect, effect, ids
 from workspec.core.scope import Scope
 from workspec.jobs import rules, terms
-from workspec.jobs.choices import JITTER_MS, RETRY_BASE_MS, RETRY_CAP_MS
+from workspec.jobs.choices import JITTER, JITTER_MS, RETRY_BASE_MS, RETRY_CAP_MS
 from workspec.jobs.draw import visited_queues
 from workspec.jobs.facts import (
     NEW_STORE,
@@ -127,12 +127,12 @@ def replace_due(scope: Scope) -> Changes:
     return {"scheduled_at_ms": rules.scheduled_instant(requested(scope).scheduled_at_ms, scope.now)}
 
 
-@effect("JOB-UNQ-20", writes="priority", text="bit 4")
+@effect("JOB-UNQ-20 JOB-UNQ-34", writes="priority", text="bit 4")
 def replace_priority(scope: Scope) -> Changes:
     return {"priority": requested(scope).priority}
 
 
-@effect("JOB-UNQ-20", writes="max_attempts", text="bit 8")
+@effect("JOB-UNQ-20 JOB-UNQ-34", writes="max_attempts", text="bit 8")
 def replace_max_attempts(scope: Scope) -> Changes:
     return {"max_attempts": rules.stored_max_attempts(requested(scope).max_attempts)}
 
@@ -212,7 +212,7 @@ def rotate(scope: Scope) -> Changes:
 # The end of a run ------------------------------------------------------------------------------------------------
 
 
-@effect("JOB-ACK-14 JOB-GEN-06", writes="lease_id expires_at_ms claimed_at_ms", text="the lease is over")
+@effect("JOB-GEN-06 JOB-ACK-14", writes="lease_id expires_at_ms claimed_at_ms", text="the lease is over")
 def clear_lease(_scope: Scope) -> Changes:
     return {"lease_id": None, "expires_at_ms": None, "claimed_at_ms": None}
 
@@ -239,7 +239,7 @@ def _default_backoff(scope: Scope, count: int) -> int:
     base_ms, cap_ms = scope.choose(RETRY_BASE_MS, scope), scope.choose(RETRY_CAP_MS, scope)
     delay_ms = rules.backoff_ms(count, base_ms, cap_ms)
     scope.settled["backoff"] = delay_ms
-    return delay_ms + int(scope.choose(JITTER_MS, scope))
+    return delay_ms + (int(scope.choose(JITTER_MS, scope)) if scope.choose(JITTER, scope) == "base" else 0)
 
 
 @effect("JOB-ACK-12", writes="scheduled_at_ms", text="due after the delay")

@@ -58,7 +58,7 @@ ADMIT: Final = Draw(
     gate=(
         Skip(ids("JOB-ADM-05 JOB-ADM-09 JOB-GEN-11 JOB-QUA-03"), terms.quarantined_fingerprint),
         Skip(
-            ids("JOB-ADM-05 JOB-RATE-01 JOB-RATE-07 JOB-RATE-10 JOB-ADM-09 JOB-GEN-11"),
+            ids("JOB-RATE-01 JOB-ADM-05 JOB-RATE-07 JOB-RATE-10 JOB-ADM-09 JOB-GEN-11"),
             terms.too_dear,
             committing=(effects.refill,),
         ),
