@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 from attrs import evolve
@@ -10,17 +12,31 @@ from workspec.core.interpreter import Refused
 from workspec.core.record import State, replaced
 from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
-from .handles import Answering, Around, Deciding, wrapped
-from .model import FENCED, STATEFUL
+from .handles import Answering, Around, Deciding, Wrapped, wrapped
+from .model import FENCED, STATEFUL, Miniature, _ids
+
+
+def each_leaf(change: Callable[[Any], Any], value: Any) -> Any:
+    """A JSON value with its scalars changed; the names of members stay."""
+    if isinstance(value, dict):
+        return {name: each_leaf(change, member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [each_leaf(change, member) for member in value]
+    return change(value)
 
 
 def whole(value: Any) -> Any:
     """The value as a JSON library keeps it that has one kind of number."""
-    if isinstance(value, dict):
-        return {name: whole(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [whole(member) for member in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return each_leaf(lambda leaf: int(leaf) if isinstance(leaf, float) and leaf.is_integer() else leaf, value)
+
+
+def doubled(value: Any) -> Any:
+    """The value with its integers passed through a double."""
+    return each_leaf(lambda leaf: int(float(leaf)) if type(leaf) is int else leaf, value)
+
+
+def composed(value: Any) -> Any:
+    return each_leaf(lambda leaf: unicodedata.normalize("NFC", leaf) if isinstance(leaf, str) else leaf, value)
 
 
 class RewritingReplay(Around):
@@ -314,26 +330,76 @@ class ReferencesCompared(Around):
         return self.inner.complete(**arguments)
 
 
-class WholeInput(Around):
-    """A whole number in an input loses its fraction."""
+class Rewording(Around):
+    """Values pass through `kept` before they are kept."""
+
+    kept: Callable[[Any], Any]
 
     def admit(self, **arguments: Any) -> Any:
         request = arguments["request"]
-        return self.inner.admit(request=evolve(request, input=whole(request.input)))
-
-
-class WholeCheckpoint(Around):
-    """A whole number in a checkpoint loses its fraction."""
+        return self.inner.admit(request=evolve(request, input=self.kept(request.input)))
 
     def checkpoint(self, **arguments: Any) -> Any:
-        return self.inner.checkpoint(**{**arguments, "state": whole(arguments["state"])})
-
-
-class WholeOutput(Around):
-    """A whole number in an output loses its fraction."""
+        return self.inner.checkpoint(**{**arguments, "state": self.kept(arguments["state"])})
 
     def complete(self, **arguments: Any) -> Any:
-        return self.inner.complete(**{**arguments, "output": whole(arguments["output"])})
+        return self.inner.complete(**{**arguments, "output": self.kept(arguments["output"])})
+
+
+def rewording(call: str, kept: Callable[[Any], Any], name: str, right: str) -> Miniature:
+    """One call alone keeps its value otherwise than it was sent."""
+    members = {"__doc__": f"{name}.", "kept": staticmethod(kept), call: getattr(Rewording, call)}
+    return wrapped(type("Reworded", (Around,), members), right)
+
+
+class EqualCheckpoints(Around):
+    """A checkpoint equal to the last one is not kept."""
+
+    def checkpoint(self, **arguments: Any) -> Any:
+        checkpoint = self.inner.checkpoint(**arguments)
+        kept = self.state[arguments["workload_id"]].log.checkpoints
+        if len(kept) > 1 and kept[-1] == kept[-2]:
+            self.rewrite_log(arguments["workload_id"], checkpoints=kept[:-1])
+        return checkpoint
+
+
+class TenCheckpoints(Around):
+    """Ten checkpoints are kept, the last ones."""
+
+    def checkpoint(self, **arguments: Any) -> Any:
+        checkpoint = self.inner.checkpoint(**arguments)
+        kept = self.state[arguments["workload_id"]].log.checkpoints
+        self.rewrite_log(arguments["workload_id"], checkpoints=kept[-10:])
+        return checkpoint
+
+
+class LowerKinds(Around):
+    """Failure kinds are kept in lower case."""
+
+    def fail(self, **arguments: Any) -> Any:
+        return self.inner.fail(**{**arguments, "kind": arguments["kind"].lower()})
+
+
+class ThreeExpired(Around):
+    """A deadline pass expires three at most."""
+
+    def enforce_deadlines(self, **arguments: Any) -> Any:
+        return first_three(self, self.inner.enforce_deadlines, arguments)
+
+
+class ThreeRecovered(Around):
+    """A recovery takes three leases at most."""
+
+    def recover_expired(self, **arguments: Any) -> Any:
+        return first_three(self, self.inner.recover_expired, arguments)
+
+
+def first_three(handle: Around, call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    before = handle.state
+    found = call(**arguments)
+    for key in found[3:]:
+        handle.put(key, before[key])
+    return found[:3]
 
 
 class TrimmedWorkers(Around):
@@ -403,6 +469,12 @@ class VersionlessRow(Around):
         return versionless
 
 
+def declaring_only(identifier: str, value: str, right: str) -> Miniature:
+    """The reference behind a declaration that it does not keep to."""
+    choices = {identifier: value}
+    return Miniature(f"{identifier} is declared as {value} and is not", lambda: Wrapped(Around, choices), _ids(right))
+
+
 WRONG_HANDLES = (
     wrapped(RewritingReplay, "REP-05", STATEFUL),
     wrapped(RearmingReplay, "REP-05"),
@@ -431,9 +503,23 @@ WRONG_HANDLES = (
     wrapped(LostReferences, "CMP-07"),
     wrapped(FirstSchema, "CMP-07"),
     wrapped(ReferencesCompared, "CMP-02 CMP-05"),
-    wrapped(WholeInput, "ADM-14"),
-    wrapped(WholeCheckpoint, "CKP-02"),
-    wrapped(WholeOutput, "CMP-07"),
+    rewording("admit", whole, "A whole number in an input loses its fraction", "ADM-14"),
+    rewording("checkpoint", whole, "A whole number in a checkpoint loses its fraction", "CKP-02"),
+    rewording("complete", whole, "A whole number in an output loses its fraction", "CMP-07"),
+    rewording("admit", doubled, "A long number in an input loses digits", "ADM-14"),
+    rewording("checkpoint", doubled, "A long number in a checkpoint loses digits", "CKP-02"),
+    rewording("complete", doubled, "A long number in an output loses digits", "CMP-07"),
+    rewording("admit", composed, "Text of an input is composed", "ADM-14"),
+    rewording("checkpoint", composed, "Text of a checkpoint is composed", "CKP-02"),
+    rewording("complete", composed, "Text of an output is composed", "CMP-07"),
+    wrapped(EqualCheckpoints, "CKP-02"),
+    wrapped(TenCheckpoints, "CKP-02"),
+    wrapped(LowerKinds, "FAL-06"),
+    wrapped(ThreeExpired, "EDL-01"),
+    wrapped(ThreeRecovered, "REC-01"),
+    declaring_only("G-06.grant-application", "free", "ADM-06"),
+    declaring_only("G-11.lease-rounding", "down", "CLM-09 HBT-02 ART-06"),
+    declaring_only("G-11.shorter-lease", "kept", "HBT-02"),
     wrapped(TrimmedWorkers, "CLM-09"),
     wrapped(TextToken, "CLM-09 CLM-10", STATEFUL),
     wrapped(EagerMigration, "MIG-01"),

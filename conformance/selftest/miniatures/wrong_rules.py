@@ -12,6 +12,7 @@ from workspec.core.rule import TableRow
 from workspec.core.scope import Scope
 from workspec.workload import effects, tables, terms
 from workspec.workload.facts import versioned
+from workspec.workload.operations.reads import LIST
 from workspec.workload.rules import (
     conflicting_fields,
     deadline_instant,
@@ -104,6 +105,41 @@ def comparing_all_but(field: str) -> Callable[[Scope], bool]:
 
 def report_of_the_claim(scope: Scope) -> bool:
     return any(report.claim_id == scope.call["claim_id"] for report in scope.facts.reports)
+
+
+def elsewhere(part: Callable[[Any], Any]) -> Callable[[Scope], bool]:
+    """Dependencies are looked up wherever they are at home, as long as this part of the homes is alike."""
+
+    def pending(scope: Scope) -> bool:
+        def met(dependency: Any) -> bool:
+            record = scope.state.get(dependency.workload_id)
+            return (
+                record is not None
+                and record.facts.state == dependency.required_state
+                and bool(part(record.facts.terms) == part(scope.facts.terms))
+            )
+
+        return not all(met(dependency) for dependency in scope.facts.terms.dependencies)
+
+    return pending
+
+
+def lacks_folded(scope: Scope) -> bool:
+    offered = {capability.casefold() for capability in scope.call["capabilities"]}
+    return not {capability.casefold() for capability in scope.facts.terms.capability_snapshot} <= offered
+
+
+def first_ten(scope: Scope, after: Mapping[str, Any]) -> list[Any]:
+    found: list[Any] = LIST.answer(scope, after)
+    return found[:10]
+
+
+def wrapped_round(scope: Scope, done: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Back-off whose product is cut to the low 64 bits."""
+    policy = scope.facts.terms.retry_policy
+    doubled = policy.initial_delay_ms * 2 ** (scope.facts.retry_count - 1) % 2**64
+    exact = policy.backoff == "fixed" or doubled >= policy.initial_delay_ms
+    return done if exact else {**done, "next_attempt_at": delayed_instant(scope.now, min(doubled, policy.max_delay_ms))}
 
 
 def every_record(_scope: Scope, after: Mapping[str, Any]) -> list[Any]:
@@ -245,6 +281,7 @@ FAILURES = (
         with_effect(effects.back_off, delay(lambda policy, count: (evolve(policy, max_delay_ms=2**40), count))),
         "ART-02",
     ),
+    ruled("back-off wraps around", with_effect(effects.back_off, wrapped_round), "ART-02"),
     ruled("budget before policy", with_rows(tables.FAILURE_DECISION, lambda r: (r[2], r[0], r[1], r[3])), "FAL-09"),
     ruled("an unknown effect is taken for none", with_condition(tables.effect_unknown, NEVER), "DEC-01 FAL-08"),
     ruled("a failure needs a start", without_transition(CLAIMED, "fail"), "FAL-04"),
@@ -253,6 +290,17 @@ CLAIMS = (
     ruled("a claim ignores capabilities", without("WRK-CLM-07"), "CLM-07"),
     ruled("a claim ignores the due time", without("WRK-CLM-06"), "CLM-06", STATEFUL),
     ruled("a claim ignores dependencies", without("WRK-CLM-08"), "CLM-08"),
+    ruled(
+        "work of another tenant meets a dependency",
+        with_term(terms.dependency_pending, elsewhere(lambda terms: terms.application_id)),
+        "CLM-08",
+    ),
+    ruled(
+        "work of another application meets a dependency",
+        with_term(terms.dependency_pending, elsewhere(lambda terms: terms.tenant_id)),
+        "CLM-08",
+    ),
+    ruled("capabilities are compared without case", with_term(terms.lacks_capability, lacks_folded), "CLM-07"),
     ruled(
         "a claim takes lapsed work",
         both(
@@ -283,6 +331,7 @@ ADMISSION = (
         with_term(terms.request_differs, comparing_all_but("not_before")),
         "REP-01 REP-03",
     ),
+    ruled("a list ends at ten", with_operation("list_workloads", answer=first_ten), "PRT-12"),
     ruled("a list shows other tenants", with_operation("list_workloads", answer=every_record), "PRT-12 PRT-06"),
 )
 

@@ -180,7 +180,8 @@ def comparable(value: Any) -> Any:
 def _taken(answer: Any) -> list[str]:
     units = answer if isinstance(answer, list | tuple) else ()
     claims = [claim for unit in units for claim in (getattr(unit, "claims", None) or ())]
-    return [facts.job_key(str(claim.envelope.id)) for claim in claims]
+    reclaimed = [unit.job_id for unit in units if isinstance(unit, vocabulary.Reclaimed)]
+    return [facts.job_key(str(job_id)) for job_id in (*(claim.envelope.id for claim in claims), *reclaimed)]
 
 
 def _may_be_absent(value: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from workspec.core.condition import Condition, Term
-from workspec.core.rule import Draw, Operation, Refuse, Reply, Skip, Step, When, ids
+from workspec.core.rule import Draw, Operation, Promises, Refuse, Reply, Skip, Step, When, ids
 from workspec.core.scope import Scope
 from workspec.jobs import effects, terms
 from workspec.jobs.draw import rows_in
@@ -32,6 +32,7 @@ def _sweep(
     gate: tuple[Skip, ...],
     answer: Any = _count,
     free: bool = True,
+    promises: Promises | None = None,
 ) -> Draw:
     """Rows in these states, in the order of ``by`` and then of their ids."""
     return Draw(
@@ -43,6 +44,7 @@ def _sweep(
         answer=answer,
         requirements=ids(requirements),
         states=states,
+        promises=promises,
     )
 
 
@@ -61,6 +63,14 @@ def _reclaimed(_scope: Scope, taken: tuple[str, ...], after: Mapping[str, Any]) 
     return [Reclaimed(row.id, row.fingerprint, row.crash_attempt, row.state == "quarantined") for row in rows]
 
 
+_RECLAIMED: Final = Promises(
+    group=lambda _facts: "",
+    within=ids("JOB-RCL-06 JOB-RCL-05"),
+    across=ids("JOB-RCL-06 JOB-RCL-05"),
+    complete=ids("JOB-RCL-01 JOB-RCL-05"),
+    most=ids("JOB-RCL-06"),
+    barriers=(Skip(ids("JOB-RCL-01"), ~terms.state_is("running")),),
+)
 RECLAIM_EXPIRED: Final = _sweep(
     "reclaim_expired",
     "JOB-RCL-01 JOB-RCL-02 JOB-RCL-05 JOB-RCL-06 JOB-RCL-07 JOB-RATE-13",
@@ -83,6 +93,7 @@ RECLAIM_EXPIRED: Final = _sweep(
     by=lambda facts: facts.expires_at_ms,
     gate=(Skip(ids("JOB-RCL-01"), terms.lease_end > NOW),),
     answer=_reclaimed,
+    promises=_RECLAIMED,
 )
 EVICT_RETAINED: Final = _sweep(
     "evict_retained",
