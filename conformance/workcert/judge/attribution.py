@@ -145,7 +145,8 @@ def for_record(contract: Contract, committed: Committed, found: Sequence[Differe
     if first.member == "execution_history":
         return unique(_of_last_transition(contract, fired)) or fallback
     spoken = [i for i in decision.trace.requirements if f"`{first.member}`" in _text(contract, i)]
-    sole = (*writers[0].requirements[::-1], *fallback) if len(writers) == 1 and fired else ()
+    # It did not act, so what it says last, of when it acts at all, comes first.
+    sole = writers[0].requirements[::-1] if len(writers) == 1 and fired else ()
     return unique(spoken, sole) or fallback
 
 
