@@ -86,16 +86,23 @@ class Binding:
     call is not about."""
     glanced: type[Any] = object
     """The carrier that a glance gives."""
-    total: Callable[[Any], int] | None = None
-    """How many records the store holds, where it has `counts`."""
+    total: Callable[[Any], int | None] | None = None
+    """How many records the store holds, None where the handle cannot tell."""
     referred: Mapping[str, tuple[str, ...]] = field(factory=dict)
     """By call, the members of its answer by which later calls name what it made."""
-    has_clock: bool = False
-    """The store has a clock of its own; the kit stops it and puts it where a step says."""
+    clock_after: Callable[[Call, int | None], int | None] | None = None
+    """For a store with a clock of its own, which the kit stops and puts where a step says: where it stands after a
+    call, from where it stood. None where nobody has stopped it."""
+    share: float = 1.0
+    """Of the examples of an effort, how many its machine makes: fewer where one takes more steps."""
     configured: Mapping[str, str] = field(factory=dict)
     """What a store may be asked for when it is opened, and the choice that this declares."""
     ended_transaction: tuple[str, Mapping[str, Any]] = ("", {})
     """The refusal of a call inside a transaction that has ended: code and details."""
+
+    @property
+    def has_clock(self) -> bool:
+        return self.clock_after is not None
 
     @property
     def name(self) -> str:

@@ -10,8 +10,9 @@ from .model import SCENARIOS, STATEFUL, WORKLOAD, Miniature
 from .other_choices import VARIANTS, Variant
 from .wrong_handles import WRONG_HANDLES
 from .wrong_rules import WRONG_RULES
+from .wrong_values import WRONG_VALUES
 
-MINIATURES = (*WRONG_RULES, *WRONG_HANDLES)
+MINIATURES = (*WRONG_RULES, *WRONG_HANDLES, *WRONG_VALUES)
 
 __all__ = [
     "LIARS",

@@ -99,7 +99,7 @@ class Handle:
             if decision.parts:
                 # A transaction that is open meanwhile is not disturbed by a call that changes nothing.
                 self._shelf.state = committed.state
-            self._move_clock(name, arguments)
+            self._move_clock(Call(name, arguments))
         return self._answered(committed.outcome)
 
     def _decided(self, state: State, name: str, arguments: dict[str, Any]) -> Decision:
@@ -113,15 +113,16 @@ class Handle:
             raise self._binding.error(outcome.code, outcome.details)
         return outcome.value
 
-    def _move_clock(self, name: str, arguments: Mapping[str, Any]) -> None:
-        shelf = self._shelf
-        match name:
-            case "freeze_clock":
-                shelf.at = arguments["at_ms"]
-            case "advance_clock":
-                shelf.at = shelf.now() + arguments["delta_ms"]
-            case "unfreeze_clock":
-                shelf.at = None
+    def _move_clock(self, call: Call) -> None:
+        after, shelf = self._binding.clock_after, self._shelf
+        if after is None:
+            return
+        moved, standing = after(call, shelf.at), shelf.now()
+        if shelf.at is None and moved is None:
+            # A running clock is stopped where it stands before it is stepped (JOB-CLK-03).
+            stepped = after(call, standing)
+            moved = stepped if stepped != standing else None
+        shelf.at = moved
 
     def _refuse_closed(self) -> None:
         if self._closed:

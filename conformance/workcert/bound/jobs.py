@@ -13,6 +13,7 @@ from workcert.cases.contracts import contracts
 from workcert.ordinary import ENVELOPE, OMITTED
 from workspec.core.choice import UNSEEN
 from workspec.core.record import Record
+from workspec.core.scope import Call
 from workspec.jobs import choices, facts, ports, profiles, vocabulary
 from workspec.jobs.contract import CONTRACT
 from workspec.jobs.vocabulary import Job, JobPage, QueueStats
@@ -87,8 +88,9 @@ def jobs() -> Binding:
         reading=("get_job",),
         glance=_glance,
         glanced=Job,
-        total=lambda handle: sum(handle.counts(queue=None).by_state.values()),
-        has_clock=True,
+        total=_total,
+        clock_after=_clock_after,
+        share=0.6,
         configured={
             "crash_limit": choices.CRASH_LIMIT.id,
             "retry_base_ms": choices.RETRY_BASE_MS.id,
@@ -155,6 +157,22 @@ def _read(handle: Any, key: str) -> Any:
     job_id = key.removeprefix("job/")
     seen = {member: reader(job_id=job_id) for member, reader in read.items() if reader is not None}
     return Found(None, evolve(shown, **seen))
+
+
+def _total(handle: Any) -> int | None:
+    counts = getattr(handle, "counts", None)
+    return None if counts is None else sum(counts(queue=None).by_state.values())
+
+
+def _clock_after(call: Call, at_ms: int | None) -> int | None:
+    match call.name:
+        case "freeze_clock":
+            return int(call.arguments["at_ms"])
+        case "advance_clock" if at_ms is not None:
+            return at_ms + int(call.arguments["delta_ms"])
+        case "unfreeze_clock":
+            return None
+    return at_ms
 
 
 # Answers -------------------------------------------------------------------------------------------------------------

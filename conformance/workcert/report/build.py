@@ -61,7 +61,7 @@ def build(backend: LoadedBackend, options: Options, collector: Collector, error:
         choices=_choices(backend),
         seed=options.seed,
         effort=str(options.effort),
-        examples_asked=options.example_count(contract.name),
+        examples_asked=options.example_count(backend.binding),
         suites_asked=tuple(options.suites),
         only=tuple(options.only),
         narrowed=options.narrowed,

@@ -35,10 +35,6 @@ class StoreClock:
 
     def follow(self, call: Call) -> None:
         """After a call that may have moved it."""
-        match call.name:
-            case "freeze_clock":
-                self.at = call.arguments["at_ms"]
-            case "advance_clock" if self.at is not None:
-                self.at += call.arguments["delta_ms"]
-            case "unfreeze_clock":
-                self.at = None
+        after = self._store.backend.binding.clock_after
+        if after is not None:
+            self.at = after(call, self.at)

@@ -14,6 +14,7 @@ import attrs
 from attrs import define, field, frozen
 
 from workcert.backends.registry import BackendError, LoadedBackend
+from workcert.binding import Binding
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
 from workcert.judge.verdict import Failure, Kind
@@ -41,8 +42,6 @@ class Effort(StrEnum):
 
 EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 500, Effort.DEEP: 6000}
 """Examples of the stateful suite."""
-SHARES: Final = {"jobs": 0.6}
-"""Of these, how many a contract gets whose examples are longer than those of the first one."""
 
 SUITES: Final = ("scenarios", "stateful")
 
@@ -60,10 +59,8 @@ class Options:
     seed: int = 0
     one_of_several: bool = False
 
-    def example_count(self, contract: str) -> int:
-        if self.examples is not None:
-            return self.examples
-        return round(EXAMPLES[self.effort] * SHARES.get(contract, 1))
+    def example_count(self, binding: Binding) -> int:
+        return round(EXAMPLES[self.effort] * binding.share) if self.examples is None else self.examples
 
     @property
     def narrowed(self) -> bool:

@@ -171,7 +171,7 @@ class Execution:
             return judged
         self.rows.clear()
         self.store.reopen_reader()
-        again = self.judge.call(call, now_s, observed, self.read)
+        again = self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read)
         if again.failure is None:
             ids = (*self.binding.contract.comparisons["stale view"], *judged.failure.requirements)
             text = f"{judged.failure.text}, but a handle opened only now shows it right"
@@ -193,7 +193,7 @@ class Execution:
                 return judged
         elif again != observed:
             return judged
-        return self.judge.call(call, now_s, observed, self.read)
+        return self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read)
 
     def finished(self, step: Call, call: ModelCall, observed: Observed, judged: Judged, before: State) -> StepRun:
         key = None if judged.committed is None else judged.committed.decision.scope.key

@@ -169,7 +169,7 @@ def machines() -> Mapping[str, Machine]:
 def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaign:
     """Run the machine of the backend's contract for the examples that the options ask for."""
     began = time.perf_counter()
-    wanted = options.example_count(store.backend.binding.name)
+    wanted = options.example_count(store.backend.binding)
     emit(SuiteStarted(store.backend.binding.name, "stateful", wanted))
     campaign = Campaign(store, options, emit)
     batch = 0
