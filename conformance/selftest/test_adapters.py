@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from workcert.backends.registry import BackendError, LoadedBackend, describe
 from workcert.backends.specification import of
@@ -20,8 +21,9 @@ from workcert.run.actors import with_actors
 from workcert.run.case import CaseRun, run_case
 from workcert.run.events import Verdict
 from workcert.run.store import StoreUnderTest
+from workspec.jobs.vocabulary import AdmissionUnit
 from workspec.workload.vocabulary import WorkloadError
-from workstore.backends import MemoryBackend
+from workstore.backends import MemoryBackend, MemoryJobsBackend
 
 CLAIM = "workload/clm-06b-re-claim-at-the-instant"
 
@@ -187,3 +189,33 @@ def test_actors_and_codes_are_texts() -> None:
         backend(actors={"x": 3})
     with pytest.raises(BackendError, match="is no code of the contract"):
         backend(codes={"E": ["WORKLOAD_INVALID"]})
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda units: [AdmissionUnit(None) for _ in units],  # type: ignore[arg-type]
+        lambda units: [AdmissionUnit(("x",)) for _ in units],  # type: ignore[arg-type]
+        lambda units: [AdmissionUnit((evolve(unit.claims[0], envelope=None),)) for unit in units],
+        lambda units: [None for _ in units],
+        lambda _units: None,
+    ],
+    ids=["no claims", "texts", "no envelope", "nothing", "None"],
+)
+def test_an_admission_of_another_shape_is_a_finding(spoilt: Callable[[Any], Any]) -> None:
+    class Spoilt(Wrapped):
+        def admit(self, **arguments: Any) -> Any:
+            return spoilt(self.inner.admit(**arguments))
+
+    class Adapter:
+        contract = "jobs"
+        profiles = MemoryJobsBackend().profiles
+        abilities = MemoryJobsBackend().abilities
+        inner = MemoryJobsBackend()
+
+        def open(self, place: Any, config: Mapping[str, Any]) -> Any:
+            return Spoilt(self.inner.open(place, config))
+
+    failure = ran(describe("odd", Adapter()), "jobs/adm-06-what-an-admission-changes").failure
+    assert failure is not None
+    assert failure.requirement.startswith("JOB-ADM")

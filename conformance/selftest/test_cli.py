@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import workcert.__main__
+from workcert.binding import bindings
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.engine import Shrinking
 from workcert.run.events import CaseEnded, Verdict
@@ -226,6 +227,13 @@ def test_explain_takes_choices(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert "may be: up, down; the reference takes up" in out
     assert "choices = {'G-11.lease-rounding': 'down'}" in out
+
+
+def test_explain_takes_every_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    known = [choice.id for binding in bindings().values() for choice in binding.contract.choices]
+    code, out, _ = run(capsys, "explain", *known)
+    assert code == 0
+    assert out.count(" choice\n") == len(known)
 
 
 def test_replay_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
 from .handles import Answering, Around, Deciding, Wrapped
 from .rules import with_operation
-from .wrong_handles import whole
+from .wrong_values import whole
 
 Choices = Mapping[str, Callable[[Scope], Any]]
 

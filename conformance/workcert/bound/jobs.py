@@ -183,7 +183,7 @@ def comparable(value: Any) -> Any:
     tells of (JOB-INS-06, JOB-QUA-07, JOB-INS-04, JOB-BPR-12)."""
     if isinstance(value, list | tuple):
         return [comparable(item) for item in value if not _may_be_absent(item)]
-    if isinstance(value, vocabulary.AdmissionUnit):
+    if isinstance(value, vocabulary.AdmissionUnit) and _is_whole(value):
         claims = (evolve(claim, envelope=evolve(claim.envelope, **OF_THE_REQUEST)) for claim in value.claims)
         return evolve(value, claims=tuple(claims))
     if isinstance(value, QueueStats):
@@ -195,9 +195,16 @@ def comparable(value: Any) -> Any:
     return value
 
 
+def _is_whole(unit: vocabulary.AdmissionUnit) -> bool:
+    """A store may answer with anything: only what is made as the port says is looked into."""
+    claims = unit.claims if isinstance(unit.claims, list | tuple) else (None,)
+    return all(isinstance(each, vocabulary.Claim) and isinstance(each.envelope, vocabulary.Envelope) for each in claims)
+
+
 def _taken(answer: Any) -> list[str]:
     units = answer if isinstance(answer, list | tuple) else ()
-    claims = [claim for unit in units for claim in (getattr(unit, "claims", None) or ())]
+    admitted = [unit for unit in units if isinstance(unit, vocabulary.AdmissionUnit) and _is_whole(unit)]
+    claims = [claim for unit in admitted for claim in unit.claims]
     reclaimed = [unit.job_id for unit in units if isinstance(unit, vocabulary.Reclaimed)]
     return [facts.job_key(str(job_id)) for job_id in (*(claim.envelope.id for claim in claims), *reclaimed)]
 

@@ -119,7 +119,9 @@ def explained_choice(choice: Choice) -> str:
         lines += _wrapped(f"may be: {', '.join(str(option) for option in choice.options)}{default}")
     if choice.legal_text:
         lines += _wrapped(f"may be: {choice.legal_text}")
-    if choice.kind is ChoiceKind.DECLARED:
+    if choice.kind is ChoiceKind.DECLARED and not choice.options:
+        lines += _wrapped("it follows from what a store is opened with: the config of a case, where it is configurable")
+    elif choice.kind is ChoiceKind.DECLARED:
         lines += _wrapped(f"an adapter declares it: choices = {{{choice.id!r}: {choice.options[-1]!r}}}")
     else:
         lines += _wrapped("nothing to declare: the judge takes what the store does, each time")

@@ -126,6 +126,8 @@ def _claimed(unit: Any, names: Names) -> str:
     members = ("fence", "attempt", "crash_attempt")
     parts = []
     for claim in unit.claims if isinstance(unit.claims, list | tuple) else ():
+        if not hasattr(getattr(claim, "envelope", None), "id"):
+            return f"({type(claim).__name__}, which is no claim)"
         given = {name: getattr(claim, name, getattr(claim.envelope, name, 0)) for name in members}
         counted = " ".join(f"{name}={value}" for name, value in given.items() if value or name == "fence")
         parts.append(f"{shown(claim.envelope.id, names, 'job_id')} {counted}")

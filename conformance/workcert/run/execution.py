@@ -206,7 +206,7 @@ class Execution:
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
-            self.store.known = next(iter(self.judge.state), None)
+            self.store.known = next(filter(self.judge.legible, self.judge.state), None)
         committed = judged.committed
         assert committed is not None
         self._note_cursor(observed, committed.outcome)

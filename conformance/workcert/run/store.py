@@ -19,6 +19,7 @@ from attrs import define, field
 from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
+from workcert.binding import Found
 from workcert.raised import told
 from workcert.run.calling import CallHung, time_limit
 
@@ -113,7 +114,7 @@ class StoreUnderTest:
             found = self.backend.binding.read(self.reader(), key)
         # The next example begins with a handle that has seen nothing of this one.
         self.reopen_reader()
-        return found is not None
+        return isinstance(found, Found)
 
     def _leave(self) -> None:
         self.known = None

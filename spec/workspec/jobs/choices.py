@@ -10,7 +10,7 @@ from workspec.core.rule import ids
 from workspec.core.scope import Scope
 from workspec.jobs import rules
 from workspec.jobs.facts import WAITING, JobFacts
-from workspec.jobs.vocabulary import Reclaimed
+from workspec.jobs.vocabulary import Envelope, Reclaimed
 
 DECLARED, FREE = ChoiceKind.DECLARED, ChoiceKind.FREE
 
@@ -123,7 +123,9 @@ DRAW: Final = Choice(
 
 def _drawn(seen: Seen, _scope: Scope) -> Any:
     units = seen.answer if isinstance(seen.answer, Sequence) else ()
-    return tuple(claim.envelope.id for unit in units for claim in getattr(unit, "claims", ()))
+    claims = [claim for unit in units for claim in (getattr(unit, "claims", None) or ())]
+    # Whatever else a store answers is no order of rows.
+    return tuple(claim.envelope.id for claim in claims if isinstance(getattr(claim, "envelope", None), Envelope))
 
 
 DRAWN: Final = Choice(
