@@ -176,6 +176,7 @@ def test_a_limited_sweep_reads_no_more_than_it_takes(jobs: Driver) -> None:
 
 
 PLANS: dict[str, tuple[str, str]] = {
+    "first": (draw.FIRST, "jobs_to_draw"),
     "partitions": (draw.PARTITIONS, "jobs_to_draw"),
     "candidates": (draw.CANDIDATES, "jobs_to_draw"),
     "more candidates": (draw.MORE_CANDIDATES, "jobs_to_draw"),
@@ -204,7 +205,7 @@ def test_each_statement_searches_its_index_and_sorts_nothing(jobs: Driver, name:
     plan = jobs.store._connection.read(explain)
     on_jobs = [line for line in plan if " jobs" in line]
     assert on_jobs
-    assert all(line.startswith("SEARCH jobs USING") and index in line for line in on_jobs), plan
+    assert all(line.startswith("SEARCH ") and index in line for line in on_jobs), plan
     assert not any("TEMP B-TREE" in line for line in plan), plan
 
 

@@ -17,7 +17,7 @@ import pytest
 from workspec.jobs.vocabulary import LeaseRef, Outcome, ProgressUpdate, StoreUnavailable
 from workspec.workload.vocabulary import StoreUnavailable as WorkloadUnavailable
 from workstore.sqlite import WorkloadStore
-from workstore.sqlite.jobs import JobStore
+from workstore.sqlite.jobs import JobStore, schema
 from workstore.sqlite.jobs.clock import Clock
 
 from .jobs_driver import T0, Driver, envelope, invalid, ref, refusal
@@ -129,8 +129,8 @@ def test_a_locked_file(path: Path, jobs: Driver) -> None:
 
 def test_a_full_file_keeps_what_it_has(path: Path) -> None:
     JobStore.open(path).close()
-    pages = path.stat().st_size // 4096
-    with JobStore.open(path, max_page_count=pages + 40) as store:
+    pages = path.stat().st_size // schema.PAGE_SIZE
+    with JobStore.open(path, max_page_count=pages + 80) as store:
         jobs = Driver(store)
         ids = (f"j{number:03}" for number in range(200))
         with pytest.raises(StoreUnavailable, match="full") as caught:
@@ -239,3 +239,16 @@ def test_a_snapshot_shows_each_change(jobs: Driver) -> None:
     assert jobs.store.snapshot() == {}
     jobs.put("after")
     assert jobs.job("after").enqueued_at_ms == T0
+
+
+def test_the_size_of_the_pages(path: Path) -> None:
+    """A file that was created with others keeps them."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA page_size = 4096")
+        connection.execute("VACUUM")
+    other = path.with_name("other.db")
+    for file, page_size in ((path, 4096), (other, schema.PAGE_SIZE)):
+        with JobStore.open(file) as store:
+            Driver(store).put(payload=bytes(10_000))
+            assert store._connection.read(lambda c: c.execute("PRAGMA page_size").fetchone()) == (page_size,)
+            assert Driver(store).run().envelope.payload == bytes(10_000)

@@ -17,7 +17,7 @@ import pytest
 from attrs import evolve
 
 from workspec.jobs.vocabulary import Outcome, State, StoreUnavailable
-from workstore.sqlite.jobs import JobStore
+from workstore.sqlite.jobs import JobStore, outcomes
 
 from .jobs_driver import NOTHING_DONE, T0, Driver, duplicate, envelope, invalid, lease_rejected, ref, refusal
 
@@ -219,7 +219,7 @@ def test_a_handle_that_closes_or_a_transaction_that_is_dropped_rolls_back(path: 
 def test_a_process_that_ends_rolls_back(path: Path, jobs: Driver) -> None:
     program = """
 import os, sys
-from workstore.sqlite.jobs import JobStore
+from workstore.sqlite.jobs import JobStore, outcomes
 store = JobStore.open(sys.argv[1])
 transaction = store.begin()
 assert store.claim_effect(transaction=transaction, key="k")
@@ -282,3 +282,81 @@ def test_a_fence_that_no_column_can_hold_is_no_holder(jobs: Driver) -> None:
     assert refusal(jobs.ack, forged, Outcome.SUCCESS) == lease_rejected("x")
     assert jobs.store.renew(leases=[forged], lease_ms=1_000) == ["x"]
     assert jobs.state("x") == "running"
+
+
+def complete(jobs: Driver, transaction: Any, *claims: Any) -> None:
+    for claim in claims:
+        jobs.store.complete_tx(transaction=transaction, lease=ref(claim), actual_weight=None)
+
+
+def test_successes_of_one_transaction_are_counted_in_their_own_minutes(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with JobStore.open(path, synchronous="NORMAL") as store:
+        jobs, now = Driver(store), 60_000 * 1_000
+        monkeypatch.setattr(store._clock, "system_ms", lambda: now)
+        for job_id, queue, retention_ms in (("a", "q", 1), ("b", "q", 0), ("c", "r", 1), ("d", "q", 1), ("e", "q", 1)):
+            jobs.put(job_id, queue=queue, retention_ms=retention_ms)
+        claims = sorted(jobs.admit(5, queues=["q", "r"]), key=lambda claim: claim.envelope.id)
+        transaction = store.begin()
+        complete(jobs, transaction, *claims[:3])
+        now += 60_000
+        complete(jobs, transaction, *claims[3:])
+        transaction.commit()
+
+        def stats() -> dict[str, tuple[dict[str, int], int]]:
+            return {one.queue: (dict(one.by_state), one.completed_last_minute) for one in store.queue_stats()}
+
+        assert stats() == {"q": ({"completed": 3}, 2), "r": ({"completed": 1}, 1)}
+        now += 60_000
+        assert stats() == {"q": ({"completed": 3}, 2), "r": ({"completed": 1}, 0)}
+
+
+def test_a_limit_sees_what_the_transaction_has_completed(jobs: Driver) -> None:
+    jobs.put("x")
+    claim = jobs.run()
+    jobs.store.set_enqueue_limit(queue="q", limit=1)
+    transaction = jobs.store.begin()
+    complete(jobs, transaction, claim)
+    put(jobs, transaction, "y")
+    transaction.commit()
+    assert jobs.counts() == {"completed": 1, "available": 1}
+
+
+def test_a_success_that_is_rolled_back_is_not_counted(jobs: Driver) -> None:
+    jobs.put("x")
+    claim = jobs.run()
+    transaction = jobs.store.begin()
+    complete(jobs, transaction, claim)
+    transaction.rollback()
+    assert jobs.counts() == {"running": 1}
+    second = jobs.store.begin()
+    complete(jobs, second, claim)
+    second.commit()
+    assert jobs.counts() == {"completed": 1}
+
+
+def test_a_completion_that_fails_half_way_loses_the_transaction_and_an_earlier_one_nothing(
+    jobs: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.put("x")
+    claim = jobs.run()
+
+    def fail(*_: object) -> None:
+        raise ArithmeticError
+
+    transaction = jobs.store.begin()
+    put(jobs, transaction, "y")
+    for place, name in ((outcomes, "_finish"), (transaction._successes, "add")):
+        put(jobs, transaction, name)
+        monkeypatch.setattr(place, name, fail)
+        with pytest.raises(ArithmeticError):
+            complete(jobs, transaction, claim)
+        monkeypatch.undo()
+    for call in (partial(complete, jobs, transaction, claim), partial(put, jobs, transaction, "u"), transaction.commit):
+        with pytest.raises(StoreUnavailable, match="lost") as caught:
+            call()
+        assert caught.value.definite
+    assert jobs.counts() == {"running": 1}
+    jobs.ack(claim, Outcome.SUCCESS)
+    assert jobs.counts() == {"completed": 1}

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from attrs import frozen
 
@@ -24,6 +24,8 @@ GREATEST_BUSY_TIMEOUT_MS: Final = 2**31 - 1
 GREATEST_PAGE_COUNT: Final = 0xFFFFFFFE
 """What SQLite can number; it takes a larger limit for this one and says nothing."""
 
+_LOG_BYTES: Final = 4_096_000
+"""About so long the log grows before its pages are moved into the file: as long as SQLite's own default allows."""
 _FIRST_WAIT_S: Final = 50e-6
 _LONGEST_WAIT_S: Final = 1e-3
 _OPENINGS: Final = 3
@@ -45,6 +47,9 @@ _ABANDONED: Final[list[sqlite3.Connection]] = []
 """Connections inherited by fork: SQLite forbids a child to use them, and closing is a use."""
 
 Value = TypeVar("Value")
+Work: TypeAlias = Callable[[sqlite3.Connection], Value]
+Way: TypeAlias = Callable[[sqlite3.Connection, Work[Value]], Value]
+"""How work is done on the connection: in a transaction of its own, as a step of an open one, or just so."""
 
 
 @frozen
@@ -62,12 +67,14 @@ class Settings:
 class Contract:
     """What the file is to hold, and how a contract tells its callers that a file fails.
 
-    ``unavailable`` takes a text and whether it is definite; ``does_not_fit`` takes a text.
+    ``unavailable`` takes a text and whether it is definite; ``does_not_fit`` takes a text. ``page_size``, in bytes, is
+    that of a file which is created; one that exists keeps its own.
     """
 
     tables: schema.Tables
     unavailable: Callable[[str, bool], Exception]
     does_not_fit: Callable[[str], Exception]
+    page_size: int = 4096
 
 
 def _primary_code(error: sqlite3.Error) -> int:
@@ -85,7 +92,15 @@ def _undo(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
 
 
-def _on_one_state(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
+def _begin(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+
+
+def _just(connection: sqlite3.Connection, work: Work[Value]) -> Value:
+    return work(connection)
+
+
+def _on_one_state(connection: sqlite3.Connection, work: Work[Value]) -> Value:
     connection.execute("BEGIN")
     try:
         return work(connection)
@@ -183,7 +198,9 @@ class Connection:
         """Set what each connection has to set anew, and look whether it is in force."""
         settings = self._settings
         if not settings.read_only:
+            connection.execute(f"PRAGMA page_size = {self._contract.page_size:d}")
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // self._contract.page_size:d}")
         connection.execute(f"PRAGMA synchronous = {settings.synchronous}")
         if settings.synchronous == "FULL":
             connection.execute("PRAGMA fullfsync = ON")
@@ -200,15 +217,15 @@ class Connection:
                 True,
             )
 
-    def read(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    def read(self, work: Work[Value]) -> Value:
         """Do ``work`` outside of any transaction: each statement sees the latest commit.
 
         Raises:
             StoreUnavailable: definite.
         """
-        return self._patiently(lambda connection: self._look(connection, work))
+        return self._patiently(self._look, work)
 
-    def write(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    def write(self, work: Work[Value]) -> Value:
         """Do ``work`` in one write transaction, which an exception undoes.
 
         Raises:
@@ -216,15 +233,15 @@ class Connection:
             Exception: the contract's refusal of a record that SQLite cannot hold in one row.
         """
         self._refuse_read_only()
-        return self._fitting(lambda connection: self._transaction(connection, work))
+        return self._fitting(self._transaction, work)
 
-    def view(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    def view(self, work: Work[Value]) -> Value:
         """Do ``work``, which only reads, on one state of the file: all of its statements see the same commits.
 
         Raises:
             StoreUnavailable: definite.
         """
-        return self._patiently(lambda connection: self._look(connection, lambda inner: _on_one_state(inner, work)))
+        return self._patiently(self._look, lambda connection: _on_one_state(connection, work))
 
     def begin(self) -> None:
         """Begin a write transaction that stays open: until `commit`, or `close`, which rolls it back, work is done
@@ -234,16 +251,26 @@ class Connection:
             StoreUnavailable: definite.
         """
         self._refuse_read_only()
-        self._patiently(lambda connection: connection.execute("BEGIN IMMEDIATE"))
+        self._patiently(_just, _begin)
 
-    def inside(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    def inside(self, work: Work[Value]) -> Value:
         """Do ``work`` in the open transaction; an exception undoes it and no more than it.
 
         Raises:
             StoreUnavailable: definite; the transaction is lost with all that was done in it.
             Exception: the contract's refusal of a record that SQLite cannot hold in one row.
         """
-        return self._fitting(lambda connection: self._step(connection, work))
+        return self._fitting(self._step, work)
+
+    def inside_or_lose(self, work: Work[Value]) -> Value:
+        """The same without a savepoint, which costs as much as a small write: an exception before the first write of
+        ``work`` undoes nothing, for there is nothing to undo, and one after it loses the transaction.
+
+        Raises:
+            StoreUnavailable: definite; the transaction is lost with all that was done in it.
+            Exception: the contract's refusal of a record that SQLite cannot hold in one row.
+        """
+        return self._fitting(self._step_or_loss, work)
 
     def commit(self) -> None:
         """Make all of it visible, or raise and leave nothing of it.
@@ -251,13 +278,13 @@ class Connection:
         Raises:
             StoreUnavailable: not definite only when the disk failed in the commit itself.
         """
-        self._patiently(self._finish)
+        self._patiently(_just, self._finish)
 
     def refuse_closed(self) -> None:
         """Raises:
         StoreUnavailable: definite; the handle was closed, or opened before a fork.
         """
-        self._once(lambda _: None)
+        self._patiently(_just, lambda _: None)
 
     def _refuse_read_only(self) -> None:
         if self._settings.read_only:
@@ -266,22 +293,16 @@ class Connection:
                 True,
             )
 
-    def _fitting(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    def _fitting(self, way: Way[Value], work: Work[Value]) -> Value:
         try:
-            return self._patiently(work)
+            return self._patiently(way, work)
         except (sqlite3.DataError, OverflowError) as error:
             raise self._contract.does_not_fit(
                 f"The record does not fit in a row ({error}). Keep large data elsewhere."
             ) from error
 
-    def _step(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
-        # A failing disk ends a transaction without being asked; what is done then must not be taken for its rest.
-        if not connection.in_transaction:
-            raise self._contract.unavailable(
-                f"{self._settings.path}: the transaction was lost when the file failed. Nothing of it was written. "
-                "Begin another one.",
-                True,
-            )
+    def _step(self, connection: sqlite3.Connection, work: Work[Value]) -> Value:
+        self._refuse_lost(connection)
         connection.execute("SAVEPOINT step")
         try:
             value = work(connection)
@@ -293,13 +314,32 @@ class Connection:
         connection.execute("RELEASE step")
         return value
 
-    def _look(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    def _step_or_loss(self, connection: sqlite3.Connection, work: Work[Value]) -> Value:
+        self._refuse_lost(connection)
+        before = connection.total_changes
+        try:
+            return work(connection)
+        except BaseException:
+            if connection.total_changes != before:
+                _undo(connection)
+            raise
+
+    def _refuse_lost(self, connection: sqlite3.Connection) -> None:
+        # A failing disk ends a transaction without being asked; what is done then must not be taken for its rest.
+        if not connection.in_transaction:
+            raise self._contract.unavailable(
+                f"{self._settings.path}: the transaction was lost when the file failed. Nothing of it was written. "
+                "Begin another one.",
+                True,
+            )
+
+    def _look(self, connection: sqlite3.Connection, work: Work[Value]) -> Value:
         # A pass that finds nothing due in a file that is no more would look there for ever.
         if self._main_file is not None:
             self._main_file.refuse_loss()
         return work(connection)
 
-    def _transaction(self, connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    def _transaction(self, connection: sqlite3.Connection, work: Work[Value]) -> Value:
         connection.execute("BEGIN IMMEDIATE")
         try:
             value = work(connection)
@@ -310,16 +350,13 @@ class Connection:
         return value
 
     def _finish(self, connection: sqlite3.Connection) -> None:
-        if not connection.in_transaction:
-            raise self._contract.unavailable(
-                f"{self._settings.path}: the transaction was lost when the file failed. Nothing of it was written.",
-                True,
-            )
+        self._refuse_lost(connection)
         try:
             # As late as can be: nothing may be committed to a file that nobody will open again.
-            for file in (self._main_file, self._log):
-                if file is not None:
-                    file.refuse_loss()
+            if self._main_file is not None:
+                self._main_file.refuse_loss()
+            if self._log is not None:
+                self._log.refuse_loss()
             self._commit(connection)
         except BaseException:
             _undo(connection)
@@ -333,12 +370,21 @@ class Connection:
                 raise self._unavailable(error, definite=False) from error
             raise
 
-    def _patiently(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
+    def _patiently(self, way: Way[Value], work: Work[Value]) -> Value:
         give_up_at: float | None = None
         attempt = 0
         while True:
+            # Looked at before the lock: a fork may have copied it while another thread held it.
+            if os.getpid() != self._process:
+                raise self._contract.unavailable(
+                    f"This handle on {self._settings.path} was opened before a fork. Open the store anew in the child.",
+                    True,
+                )
             try:
-                return self._once(work)
+                with self._lock:
+                    return way(self._opened(), work)
+            except open_files.LostFileError as error:
+                raise self._contract.unavailable(str(error), True) from error
             except (sqlite3.DataError, sqlite3.IntegrityError):
                 raise
             except sqlite3.Error as error:
@@ -351,22 +397,12 @@ class Connection:
             _wait(attempt)
             attempt += 1
 
-    def _once(self, work: Callable[[sqlite3.Connection], Value]) -> Value:
-        # Looked at before the lock: a fork may have copied it while another thread held it.
-        if os.getpid() != self._process:
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
             raise self._contract.unavailable(
-                f"This handle on {self._settings.path} was opened before a fork. Open the store anew in the child.",
-                True,
+                f"This handle on {self._settings.path} is closed. Open the store anew.", True
             )
-        with self._lock:
-            if self._connection is None:
-                raise self._contract.unavailable(
-                    f"This handle on {self._settings.path} is closed. Open the store anew.", True
-                )
-            try:
-                return work(self._connection)
-            except open_files.LostFileError as error:
-                raise self._contract.unavailable(str(error), True) from error
+        return self._connection
 
     def close(self) -> None:
         """Close once; later calls do nothing. In a child made by fork the connection is only let go of."""

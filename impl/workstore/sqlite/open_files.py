@@ -87,7 +87,8 @@ class Log:
         """Raises:
         LostFileError: there is no log under its name any more.
         """
-        if not self.is_there():
+        # Not by `is_there`: this runs before each commit.
+        if not os.access(self.path, os.F_OK):
             raise LostFileError(
                 f"{self.path}, which is a part of the database, was removed or renamed while this handle had it "
                 "open. Nothing was written. Put it back to go on. Else close every handle on the database, and only "

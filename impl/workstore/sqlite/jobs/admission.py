@@ -69,8 +69,9 @@ def _visit(
 def _claim(connection: sqlite3.Connection, candidate: Candidate, lease_id: str, expires_at: int) -> Claim:
     """What the worker is given, checkpoint of earlier runs included (JOB-ADM-08)."""
     if candidate.stored:
-        fence, document, cursor, *envelope = candidate.stored
-        fence += 1
+        stored, fence = candidate.stored, candidate.stored[0] + 1
     else:
-        fence, document, cursor, *envelope = connection.execute(rows.FIND_FOR_CLAIM, (candidate.row_id,)).fetchone()
-    return Claim(rows.envelope_of(*envelope), lease_id, fence, expires_at, checkpoints.decode(document, cursor))
+        stored = connection.execute(rows.FIND_FOR_CLAIM, (candidate.row_id,)).fetchone()
+        fence = stored[0]
+    checkpoint = checkpoints.decode(stored[1], stored[2])
+    return Claim(rows.envelope_of(stored[3:]), lease_id, fence, expires_at, checkpoint)

@@ -115,6 +115,18 @@ def require_lease(lease: LeaseRef) -> None:
     require_integers(fence=lease.fence)
 
 
+def require_admission(
+    worker: object, lease_id: object, queues: object, capacity: object, lease_ms: object, quantum: object
+) -> None:
+    """Every type in a request for jobs."""
+    # Exact types first, as above.
+    if not (type(worker) is str and type(lease_id) is str):
+        require_texts(worker=worker, lease_id=lease_id)
+    require_several_texts("queues", queues)
+    if not (type(capacity) is int and type(lease_ms) is int and type(quantum) is int):
+        require_integers(capacity=capacity, lease_ms=lease_ms, quantum=quantum)
+
+
 def require_outcome(outcome: object) -> None:
     """An `Outcome`, or a text that may turn out to be none."""
     if not isinstance(outcome, str):
@@ -221,7 +233,8 @@ def refuse_unstorable_lease(lease: LeaseRef) -> None:
     """Raises:
     JobError: Invalid (``bad_text``).
     """
-    refuse_unstorable_texts(lease.job_id, lease.lease_id)
+    if not (lease.job_id.isascii() and lease.lease_id.isascii()):
+        refuse_unstorable_texts(lease.job_id, lease.lease_id)
 
 
 def refuse_unstorable_checkpoint(checkpoint: Checkpoint) -> None:
@@ -243,6 +256,8 @@ def outcome_of(outcome: str) -> Outcome:
     """Raises:
     JobError: Invalid (``unknown_outcome``).
     """
+    if type(outcome) is Outcome:
+        return outcome
     try:
         return Outcome(outcome)
     except ValueError as error:

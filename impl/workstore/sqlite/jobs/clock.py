@@ -12,14 +12,16 @@ import time
 
 from .numbers import within_instants
 
-STOPPED_AT = "(SELECT value FROM settings WHERE name = 'frozen_at_ms')"
+FROZEN_AT = "frozen_at_ms"
+"""The name of the setting that holds the instant; there is none while the clock runs."""
+STOPPED_AT = f"(SELECT value FROM settings WHERE name = '{FROZEN_AT}')"
 """As a column or an operand, for a statement that an operation has to make anyway: NULL while the clock runs."""
 _READ = f"SELECT {STOPPED_AT}"
 _WRITE = (
-    "INSERT INTO settings (name, value) VALUES ('frozen_at_ms', ?) ON CONFLICT (name) DO UPDATE SET value = "
+    f"INSERT INTO settings (name, value) VALUES ('{FROZEN_AT}', ?) ON CONFLICT (name) DO UPDATE SET value = "
     "excluded.value"
 )
-_DELETE = "DELETE FROM settings WHERE name = 'frozen_at_ms'"
+_DELETE = f"DELETE FROM settings WHERE name = '{FROZEN_AT}'"
 
 
 class Clock:

@@ -4,7 +4,7 @@ The index leads to the candidates on one route and of one partition in their ord
 what stands blocked ahead of that, and one row of each partition; rows routed to other workers it never reads
 (JOB-STK-03).
 
-The place for further policies: ceilings (CONCURRENCY) join the ledger in `_first_that_passes`; quantum shares (QUANTUM)
+The place for further policies: ceilings (CONCURRENCY) join the ledger in `_all_that_pass`; quantum shares (QUANTUM)
 replace `drawn`; weighted choice of queues (QWEIGHT) replaces the order in which `admission` visits them.
 """
 
@@ -13,12 +13,13 @@ from __future__ import annotations
 import heapq
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from attrs import frozen
 
 from .buckets import Ledger
-from .clock import STOPPED_AT
+from .clock import FROZEN_AT
 from .rows import CLAIM_COLUMNS
 
 Partitions: TypeAlias = Mapping[str, Sequence[str]]
@@ -41,35 +42,45 @@ class Candidate(NamedTuple):
 _OWN_COLUMNS: Final = ", ".join(f"jobs.{name}" for name in Candidate._fields[:-1])
 _WIDTH: Final = len(Candidate._fields) - 1
 _FROM: Final = "FROM jobs INDEXED BY jobs_to_draw "
-_FROM_WITH_CONTENTS: Final = f"{_FROM}JOIN contents USING (row_id) LEFT JOIN checkpoints USING (row_id) "
-_ON_ROUTE: Final = (
-    "WHERE state = 'available' AND queue = ?1 AND sticky_worker = {route} AND scheduled_at_ms <= {now} "
-    "AND partition_key {partition}"
+_FROM_WITH_CONTENTS: Final = (
+    "jobs INDEXED BY jobs_to_draw CROSS JOIN contents USING (row_id) LEFT JOIN checkpoints USING (row_id) "
 )
-_PARTITION: Final = f"SELECT partition_key {_FROM}{_ON_ROUTE} ORDER BY partition_key LIMIT 1"
-_FIRST_PARTITION: Final = _PARTITION.format(route="routes.name", now="clock.now", partition="IS NOT NULL")
-_NEXT_PARTITION: Final = _PARTITION.format(route="found.route", now="found.now", partition="> found.name")
+_IS_QUARANTINED: Final = "EXISTS (SELECT 1 FROM fingerprints WHERE fingerprints.fingerprint = jobs.fingerprint)"
+_ON_ROUTE: Final = "state = 'available' AND queue = ?1 AND sticky_worker = {route} AND scheduled_at_ms <= {now} "
+_PARTITION: Final = (
+    f"SELECT partition_key FROM jobs AS other INDEXED BY jobs_to_draw WHERE {_ON_ROUTE}"
+    "AND partition_key {condition} ORDER BY partition_key LIMIT 1"
+)
+_NOW: Final = "coalesce(settings.value, ?3)"
+_NEXT: Final = _PARTITION.format(route="?4", now=_NOW, condition="> jobs.partition_key")
+_OWN: Final = _PARTITION.format(route="?2", now=_NOW, condition="IS NOT NULL AND ?2 <> ''")
+FIRST: Final = (
+    f"SELECT {_NOW}, queues.cursor, partition_key, ({_NEXT}), ({_OWN}), {_IS_QUARANTINED}, "
+    f"{_OWN_COLUMNS}, {CLAIM_COLUMNS} "
+    f"FROM queues LEFT JOIN settings ON settings.name = '{FROZEN_AT}' CROSS JOIN {_FROM_WITH_CONTENTS}"
+    f"WHERE queues.name = ?1 AND queues.paused = 0 AND {_ON_ROUTE.format(route='?4', now=_NOW)}"
+    "ORDER BY partition_key, precedence, scheduled_at_ms, jobs.id LIMIT 1"
+)
+"""The first row of a queue on one route, with all that most admissions ask: the instant, the cursor of the queue,
+whether another partition or the route of the worker holds a candidate, and what a claim is made of. Nothing of a
+paused queue."""
 PARTITIONS: Final = (
-    "WITH RECURSIVE found (now, route, name) AS ("
-    f"SELECT clock.now, routes.name, ({_FIRST_PARTITION}) "
-    f"FROM (SELECT coalesce({STOPPED_AT}, ?3) AS now) AS clock "
-    "CROSS JOIN (SELECT '' AS name UNION ALL SELECT ?2 WHERE ?2 <> '') AS routes "
-    "CROSS JOIN queues WHERE queues.name = ?1 AND queues.paused = 0 "
-    f"UNION ALL SELECT found.now, found.route, ({_NEXT_PARTITION}) FROM found WHERE found.name IS NOT NULL) "
-    "SELECT name, route, now, (SELECT cursor FROM queues WHERE queues.name = ?1) FROM found WHERE name IS NOT NULL"
+    "WITH RECURSIVE found (name) AS (SELECT ?4 "
+    f"UNION ALL SELECT ({_PARTITION.format(route='?2', now='?3', condition='> found.name')}) "
+    "FROM found WHERE name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL"
 )
-"""The partitions of a queue that hold a candidate of a worker, each with its route, the instant and the cursor of the
-queue; none of a paused queue. One step of the index for each."""
+"""The partitions that hold a candidate on one route, from a known one on. One step of the index for each."""
 _IN_PARTITION: Final = (
-    _ON_ROUTE.format(route="?2", now="?3", partition="= ?4")
-    + " AND NOT EXISTS (SELECT 1 FROM fingerprints WHERE fingerprints.fingerprint = jobs.fingerprint) "
+    f"WHERE {_ON_ROUTE.format(route='?2', now='?3')}AND partition_key = ?4 AND NOT {_IS_QUARANTINED} "
 )
 _IN_ORDER: Final = "ORDER BY precedence, scheduled_at_ms, jobs.id LIMIT ?5"
-CANDIDATES: Final = f"SELECT {_OWN_COLUMNS}, {CLAIM_COLUMNS} {_FROM_WITH_CONTENTS}{_IN_PARTITION}{_IN_ORDER}"
+CANDIDATES: Final = f"SELECT {_OWN_COLUMNS}, {CLAIM_COLUMNS} FROM {_FROM_WITH_CONTENTS}{_IN_PARTITION}{_IN_ORDER}"
 MORE_CANDIDATES: Final = (
     f"SELECT {_OWN_COLUMNS} {_FROM}{_IN_PARTITION}AND (precedence, scheduled_at_ms, id) > (?6, ?7, ?8) {_IN_ORDER}"
 )
 
+_FACTS: Final = 6
+"""What `FIRST` tells beside the row."""
 _GREATEST_PIECE: Final = 500
 
 
@@ -90,18 +101,36 @@ class Queue:
         self._connection = connection
         self._name = name
         self._worker = worker
+        self._read: dict[tuple[str, str], tuple[Any, ...]] = {}
+        """By route and partition the first candidate, where it is read already."""
 
     def turn(self, system_ms: int) -> Turn | None:
         """None where no partition holds a candidate. The instant is that of the system unless the clock is stopped."""
-        found = self._connection.execute(PARTITIONS, (self._name, self._worker, system_ms)).fetchall()
-        if not found:
+        route = ""
+        first = self._first(route, system_ms)
+        if first is None and self._worker:
+            route = self._worker
+            first = self._first(route, system_ms)
+        if first is None:
             return None
-        partitions: dict[str, tuple[str, ...]] = {name: ("",) for name, route, *_ in found if not route}
-        if len(partitions) < len(found):
-            for name, route, *_ in found:
-                if route:
-                    partitions[name] = (*partitions.get(name, ()), route)
-        return Turn(found[0][2], found[0][3], partitions)
+        now, cursor, name, following, own, is_quarantined = first[:_FACTS]
+        if not is_quarantined:
+            self._read[route, name] = first[_FACTS:]
+        names = [name] if following is None else self._partitions(route, now, name)
+        partitions: dict[str, tuple[str, ...]] = dict.fromkeys(names, (route,))
+        if own is not None and not route:
+            for name in self._partitions(self._worker, now, own):
+                partitions[name] = (*partitions.get(name, ()), self._worker)
+        return Turn(now, cursor, partitions)
+
+    def _first(self, route: str, system_ms: int) -> tuple[Any, ...] | None:
+        # Read to its end: an open statement would go on reading what is changed under it.
+        found = self._connection.execute(FIRST, (self._name, self._worker, system_ms, route)).fetchall()
+        return found[0] if found else None
+
+    def _partitions(self, route: str, now: int, first: str) -> list[str]:
+        found = self._connection.execute(PARTITIONS, (self._name, route, now, first)).fetchall()
+        return [name for (name,) in found]
 
     def candidates(self, now: int, partition: str, routes: Sequence[str], piece: int) -> Iterator[Candidate]:
         """In the order of JOB-ADM-11, routed and unrouted ones together (JOB-STK-04), read piece by piece."""
@@ -112,7 +141,8 @@ class Queue:
     def _on_route(self, now: int, partition: str, route: str, piece: int) -> Iterator[Candidate]:
         """The first piece is what is likely to be taken, so it is read whole; what comes behind blocked rows is not."""
         place = (self._name, route, now, partition)
-        found = self._connection.execute(CANDIDATES, (*place, piece)).fetchall()
+        first = self._read.get((route, partition)) if piece == 1 else None
+        found = [first] if first else self._connection.execute(CANDIDATES, (*place, piece)).fetchall()
         for row in found:
             yield Candidate._make((*row[:_WIDTH], row[_WIDTH:]))
         while len(found) == piece:
@@ -126,6 +156,10 @@ class Queue:
 def drawn(queue: Queue, turn: Turn, capacity: int, ledger: Ledger) -> list[tuple[Candidate, int]]:
     """Round by round one candidate of each partition, from that of the cursor on, until the capacity is used or a whole
     round gives nothing; with what each is charged (JOB-FAIR-01, JOB-ADM-13)."""
+    if len(turn.partitions) == 1:
+        ((name, routes),) = turn.partitions.items()
+        line = queue.candidates(turn.now, name, routes, min(capacity, _GREATEST_PIECE))
+        return list(islice(_all_that_pass(line, turn.now, ledger), capacity))
     names = sorted(turn.partitions)
     start = turn.cursor % len(names)
     piece = min(max(-(-capacity // len(names)), 1), _GREATEST_PIECE)
@@ -137,7 +171,7 @@ def drawn(queue: Queue, turn: Turn, capacity: int, ledger: Ledger) -> list[tuple
     while True:
         open_lines = []
         for line in lines:
-            passed = _first_that_passes(line, turn.now, ledger)
+            passed = next(_all_that_pass(line, turn.now, ledger), None)
             if passed is None:
                 continue
             taken.append(passed)
@@ -149,10 +183,9 @@ def drawn(queue: Queue, turn: Turn, capacity: int, ledger: Ledger) -> list[tuple
         lines = open_lines
 
 
-def _first_that_passes(line: Iterator[Candidate], now: int, ledger: Ledger) -> tuple[Candidate, int] | None:
-    """With its charge. What a policy keeps back is left untouched (JOB-GEN-11)."""
+def _all_that_pass(line: Iterator[Candidate], now: int, ledger: Ledger) -> Iterator[tuple[Candidate, int]]:
+    """With their charges. What a policy keeps back is left untouched (JOB-GEN-11)."""
     for candidate in line:
-        charge = ledger.spend(now, candidate.rate_class, candidate.weight)
+        charge = ledger.spend(now, candidate.rate_class, candidate.weight) if candidate.rate_class else 0
         if charge is not None:
-            return candidate, charge
-    return None
+            yield candidate, charge

@@ -20,7 +20,7 @@ from .clock import Clock
 from .numbers import GREATEST_COUNT, GREATEST_INSTANT
 from .outcomes import Policy
 from .refusals import invalid
-from .schema import TABLES
+from .schema import PAGE_SIZE, TABLES
 from .spare import Spare
 from .transactions import JobTransaction
 
@@ -32,7 +32,7 @@ def _does_not_fit(_text: str) -> JobError:
     return invalid("too_large")
 
 
-_CONTRACT: Final = Contract(TABLES, StoreUnavailable, _does_not_fit)
+_CONTRACT: Final = Contract(TABLES, StoreUnavailable, _does_not_fit, PAGE_SIZE)
 
 
 class Handle:
@@ -106,12 +106,9 @@ class Handle:
         return self._connection.view(lambda connection: work(connection, self._clock.now(connection)))
 
     def _write(self, work: Work[Value]) -> Value:
-        """One operation in one transaction, which an exception undoes (JOB-GEN-01, JOB-GEN-03, JOB-GEN-05)."""
+        """One operation in one transaction, which an exception undoes (JOB-GEN-01, JOB-GEN-03, JOB-GEN-05). Admission
+        and ack go to the connection themselves: they read the clock in a statement which they make anyway."""
         return self._connection.write(lambda connection: work(connection, self._clock.now(connection)))
-
-    def _write_by_clock(self, work: Callable[[sqlite3.Connection, Clock], Value]) -> Value:
-        """The same for an operation that reads the clock itself, in a statement which it makes anyway."""
-        return self._connection.write(lambda connection: work(connection, self._clock))
 
     def _begin(self) -> JobTransaction:
         self._connection.refuse_closed()

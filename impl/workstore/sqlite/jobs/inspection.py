@@ -63,7 +63,7 @@ _KINDS: Final = (
 
 def envelopes(connection: sqlite3.Connection) -> list[Envelope]:
     """All that is stored, in id order (contract, 11.2)."""
-    return [rows.envelope_of(*found) for found in connection.execute(_ALL)]
+    return [rows.envelope_of(found) for found in connection.execute(_ALL)]
 
 
 def job_state(connection: sqlite3.Connection, job_id: str) -> tuple[Envelope, State] | None:
@@ -72,7 +72,7 @@ def job_state(connection: sqlite3.Connection, job_id: str) -> tuple[Envelope, St
     if found is None:
         return None
     state, *envelope = found
-    return rows.envelope_of(*envelope), State(state)
+    return rows.envelope_of(envelope), State(state)
 
 
 def errors(connection: sqlite3.Connection, job_id: str) -> list[HistoryEntry]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from attrs import frozen
 
@@ -19,6 +19,9 @@ from .rows import Run
 _LET_GO: Final = "attempt = ?, charge = ?, lease_id = NULL, lease_expires_at_ms = NULL, claimed_at_ms = NULL"
 _FINISH: Final = f"UPDATE jobs SET state = ?, finalized_at_ms = ?, {_LET_GO} WHERE row_id = ?"
 _WAIT: Final = f"UPDATE jobs SET state = ?, scheduled_at_ms = ?, {_LET_GO} WHERE row_id = ?"
+
+Count: TypeAlias = Callable[[sqlite3.Connection, int, str, bool], None]
+"""Takes the instant, the queue, and whether the row is kept."""
 
 
 @frozen
@@ -57,8 +60,15 @@ def refuse_impossible(report: Report) -> None:
         raise invalid("snooze_needs_delay")
 
 
-def ack(connection: sqlite3.Connection, clock: Clock, policy: Policy, lease: LeaseRef, report: Report) -> None:
-    """End the run of the holder: identity, settlement, transition.
+def ack(
+    connection: sqlite3.Connection,
+    clock: Clock,
+    policy: Policy,
+    lease: LeaseRef,
+    report: Report,
+    count: Count = queues.succeeded,
+) -> None:
+    """End the run of the holder: identity, settlement, transition. ``count`` takes note of a success.
 
     Raises:
         JobError: LeaseRejected (JOB-ACK-01).
@@ -68,7 +78,7 @@ def ack(connection: sqlite3.Connection, clock: Clock, policy: Policy, lease: Lea
     if buckets.settle(connection, now, run.rate_class, run.charge, report.actual_weight):
         run = run._replace(charge=0)
     if report.outcome == Outcome.SUCCESS:
-        _succeed(connection, now, run, report)
+        _succeed(connection, now, run, report, count)
     elif report.outcome == Outcome.RETRY:
         _retry(connection, now, policy, run, report)
     elif report.outcome == Outcome.REVOKE:
@@ -83,17 +93,18 @@ def ack(connection: sqlite3.Connection, clock: Clock, policy: Policy, lease: Lea
         _give_up(connection, now, run, report)
 
 
-def _succeed(connection: sqlite3.Connection, now: int, run: Run, report: Report) -> None:
+def _succeed(connection: sqlite3.Connection, now: int, run: Run, report: Report, count: Count) -> None:
     """JOB-ACK-05, JOB-RES-02."""
-    queues.succeeded(connection, now, run.queue, kept=run.retention_ms > 0)
     if run.retention_ms == 0:
         rows.delete(connection, run.row_id)
-        return
-    _finish(connection, now, run, State.COMPLETED, run.attempt)
-    if report.logs:
-        rows.remember(connection, run.row_id, _entry(now, run.attempt, report, None))
-    if report.result is not None:
-        channels.keep_result(connection, run.row_id, report.result)
+    else:
+        _finish(connection, now, run, State.COMPLETED, run.attempt)
+        if report.logs:
+            rows.remember(connection, run.row_id, _entry(now, run.attempt, report, None))
+        if report.result is not None:
+            channels.keep_result(connection, run.row_id, report.result)
+    # Last: what is counted must have been written.
+    count(connection, now, run.queue, run.retention_ms > 0)
 
 
 def _retry(connection: sqlite3.Connection, now: int, policy: Policy, run: Run, report: Report) -> None:

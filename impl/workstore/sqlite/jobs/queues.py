@@ -48,7 +48,7 @@ _ARRIVED: Final = (
 )
 _SUCCEEDED: Final = (
     f"UPDATE queues SET {_minute('completions', 'completion_minute_ms', 'completions_before')}, "
-    "running = running - 1, completed = completed + ?3 WHERE name = ?4"
+    "running = running - ?1, completed = completed + ?3 WHERE name = ?4"
 )
 
 
@@ -67,6 +67,36 @@ def arrived(connection: sqlite3.Connection, now: int, queue: str, states: Mappin
 def succeeded(connection: sqlite3.Connection, now: int, queue: str, kept: bool) -> None:
     """A running row of the queue has succeeded, and is kept or gone (JOB-ACK-16)."""
     connection.execute(_SUCCEEDED, (1, minute_of(now), int(kept), queue))
+
+
+class Successes:
+    """Those of one transaction, which are counted together: nobody sees the counters before it commits.
+
+    `write` has to come before whatever looks at the counters, and before the commit.
+    """
+
+    def __init__(self) -> None:
+        self._minute = 0
+        self._all: Counter[str] = Counter()
+        self._kept: Counter[str] = Counter()
+
+    def add(self, connection: sqlite3.Connection, now: int, queue: str, kept: bool) -> None:
+        """Count one more as `succeeded` does."""
+        minute = minute_of(now)
+        if minute != self._minute:
+            self.write(connection)
+            self._minute = minute
+        self._all[queue] += 1
+        self._kept[queue] += kept
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        for queue, number in self._all.items():
+            connection.execute(_SUCCEEDED, (number, self._minute, self._kept[queue], queue))
+        self._all.clear()
+        self._kept.clear()
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
 
 
 def moved(connection: sqlite3.Connection, queue: str, moves: Moves) -> None:

@@ -162,8 +162,8 @@ ENVELOPE_COLUMNS: Final = (
     "attempt, crash_attempt, max_attempts, scheduled_at_ms, timeout_ms, deadline_ms, retention_ms, "
     "periodic_schedule_id, periodic_tick_ms, headers, tags, sticky_worker"
 )
-"""Of ``jobs`` and ``contents``, in the order in which `envelope_of` takes them."""
-CLAIM_COLUMNS: Final = f"fence, document, cursor, {ENVELOPE_COLUMNS}"
+"""Of ``jobs`` and ``contents``: the members of an envelope in their order, without what belongs to a request."""
+CLAIM_COLUMNS: Final = f"fence, document, checkpoints.cursor, {ENVELOPE_COLUMNS}"
 """The same with the fence and the columns of ``checkpoints``: what a claim is made of."""
 FIND_FOR_CLAIM: Final = (
     f"SELECT {CLAIM_COLUMNS} FROM jobs JOIN contents USING (row_id) LEFT JOIN checkpoints USING (row_id) "
@@ -171,61 +171,66 @@ FIND_FOR_CLAIM: Final = (
 )
 
 
-def envelope_of(
-    job_id: str,
-    kind: str,
-    schema_version: int,
-    payload: bytes,
-    queue: str,
-    partition_key: str,
-    rate_class: str,
-    weight: int,
-    fingerprint: str,
-    precedence: int,
-    attempt: int,
-    crash_attempt: int,
-    max_attempts: int,
-    scheduled_at_ms: int,
-    timeout_ms: int,
-    deadline_ms: int,
-    retention_ms: int,
-    periodic_schedule_id: str,
-    periodic_tick_ms: int,
-    headers: str | None,
-    tags: str | None,
-    sticky_worker: str,
-) -> Envelope:
-    """A stored job as a claim gives it back; what belonged to the request alone is blank (section 3.1)."""
+def envelope_of(stored: Sequence[Any]) -> Envelope:
+    """A stored job as a claim gives it back, out of the values of `ENVELOPE_COLUMNS`; what belonged to the request
+    alone is blank (section 3.1).
+
+    By position, in the order of the members: one is made with each claim, and names would double what it takes.
+    """
+    (
+        job_id,
+        kind,
+        schema_version,
+        payload,
+        queue,
+        partition_key,
+        rate_class,
+        weight,
+        fingerprint,
+        precedence,
+        attempt,
+        crash_attempt,
+        max_attempts,
+        scheduled_at_ms,
+        timeout_ms,
+        deadline_ms,
+        retention_ms,
+        periodic_schedule_id,
+        periodic_tick_ms,
+        headers,
+        tags,
+        sticky_worker,
+    ) = stored
     return Envelope(
-        id=job_id,
-        kind=kind,
-        schema_version=schema_version,
-        payload=payload,
-        queue=queue,
-        partition_key=partition_key,
-        rate_class=rate_class,
-        weight=weight,
-        fingerprint=fingerprint,
-        priority=-precedence,
-        attempt=attempt,
-        crash_attempt=crash_attempt,
-        max_attempts=max_attempts,
-        scheduled_at_ms=scheduled_at_ms,
-        timeout_ms=timeout_ms,
-        deadline_ms=deadline_ms,
-        unique_key=None,
-        unique_states=0,
-        unique_window_ms=0,
-        unique_replace=0,
-        unique_debounce_ms=0,
-        unique_exclude_kind=False,
-        retention_ms=retention_ms,
-        periodic_schedule_id=periodic_schedule_id,
-        periodic_tick_ms=periodic_tick_ms,
-        headers=headers_of(headers),
-        tags=tags_of(tags),
-        pending=False,
-        sticky_worker=sticky_worker,
+        job_id,
+        kind,
+        schema_version,
+        payload,
+        queue,
+        partition_key,
+        rate_class,
+        weight,
+        fingerprint,
+        -precedence,
+        attempt,
+        crash_attempt,
+        max_attempts,
+        scheduled_at_ms,
+        timeout_ms,
+        deadline_ms,
+        None,  # unique_key, and what goes with it
+        0,
+        0,
+        0,
+        0,
+        False,
+        retention_ms,
+        periodic_schedule_id,
+        periodic_tick_ms,
+        {} if headers is None else headers_of(headers),
+        () if tags is None else tags_of(tags),
+        False,
+        sticky_worker,
     )
 
 

@@ -8,7 +8,7 @@ from workspec.jobs.ports import Transaction
 from workspec.jobs.vocabulary import Checkpoint, Envelope, JobError, LeaseRef, Outcome
 
 from ..arguments import require_integers, require_optional_integers, require_texts
-from . import clock, outcomes, transactions
+from . import clock, transactions
 from .arguments import (
     refuse_instants_out_of_range,
     refuse_unstorable_lease,
@@ -100,9 +100,7 @@ class JobStore(OperatorCalls):
         refuse_instants_out_of_range(actual_weight)
         refuse_unstorable_lease(lease)
         report = Report(Outcome.SUCCESS, None, None, (), actual_weight)
-        self._own(transaction).do_by_clock(
-            lambda connection, clock: outcomes.ack(connection, clock, self._policy, lease, report)
-        )
+        self._own(transaction).complete(self._policy, lease, report)
 
     def checkpoint_tx(self, *, transaction: Transaction, lease: LeaseRef, checkpoint: Checkpoint) -> None:
         """A checkpoint inside it (JOB-TXN-05).

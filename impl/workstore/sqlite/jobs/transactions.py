@@ -6,8 +6,12 @@ import sqlite3
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from workspec.jobs.vocabulary import LeaseRef
+
 from ..connection import Connection
 from .clock import Clock
+from .outcomes import Policy, Report, ack
+from .queues import Successes
 from .refusals import invalid
 
 _CLAIM_EFFECT: Final = "INSERT INTO effects (key, claimed_at_ms) VALUES (?, ?) ON CONFLICT (key) DO NOTHING"
@@ -26,6 +30,7 @@ class JobTransaction:
         """For `JobStore.begin`; the connection is the transaction's from now on, until a commit gives it back."""
         self._connection: Connection | None = connection
         self._clock = clock
+        self._successes = Successes()
         self._give_back = give_back
         try:
             connection.begin()
@@ -44,13 +49,21 @@ class JobTransaction:
         """One operation, at one instant; where it raises, it alone is undone (JOB-TXN-02)."""
         if self._connection is None:
             raise invalid("foreign_transaction")
+        self._count_successes(self._connection)
         return self._connection.inside(lambda connection: work(connection, self._clock.now(connection)))
 
-    def do_by_clock(self, work: Callable[[sqlite3.Connection, Clock], Value]) -> Value:
-        """The same for an operation that reads the clock itself, in a statement which it makes anyway."""
+    def complete(self, policy: Policy, lease: LeaseRef, report: Report) -> None:
+        """End a run that has succeeded. A refusal comes before anything is written, so it needs no savepoint; where
+        the file fails, the transaction is lost."""
         if self._connection is None:
             raise invalid("foreign_transaction")
-        return self._connection.inside(lambda connection: work(connection, self._clock))
+        self._connection.inside_or_lose(
+            lambda connection: ack(connection, self._clock, policy, lease, report, self._successes.add)
+        )
+
+    def _count_successes(self, connection: Connection) -> None:
+        if self._successes:
+            connection.inside_or_lose(self._successes.write)
 
     def commit(self) -> None:
         """Make all of it visible (JOB-TXN-01).
@@ -62,6 +75,7 @@ class JobTransaction:
         if self._connection is None:
             raise invalid("foreign_transaction")
         try:
+            self._count_successes(self._connection)
             self._connection.commit()
         except BaseException:
             self.abandon()

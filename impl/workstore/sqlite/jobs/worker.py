@@ -24,7 +24,6 @@ from workspec.jobs.vocabulary import (
 from ..arguments import (
     require_integers,
     require_optional_integers,
-    require_optional_texts,
     require_texts,
 )
 from . import admission, channels, checkpoints, duties, outcomes, rows, sweeps
@@ -35,6 +34,7 @@ from .arguments import (
     refuse_unstorable_checkpoint,
     refuse_unstorable_lease,
     refuse_unstorable_texts,
+    require_admission,
     require_checkpoint,
     require_envelopes,
     require_lease,
@@ -67,8 +67,10 @@ def checked_checkpoint(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def _refuse_faulty_report(report: Report) -> None:
-    refuse_instants_out_of_range(report.delay_ms, report.actual_weight)
-    refuse_unstorable_texts(report.error, *report.logs)
+    if report.delay_ms is not None or report.actual_weight is not None:
+        refuse_instants_out_of_range(report.delay_ms, report.actual_weight)
+    if report.error is not None or report.logs:
+        refuse_unstorable_texts(report.error, *report.logs)
     outcomes.refuse_impossible(report)
 
 
@@ -120,16 +122,14 @@ class WorkerCalls(Handle):
             JobError: Invalid (``bad_lease``).
             StoreUnavailable: the file is busy, full or broken.
         """
-        require_texts(worker=worker, lease_id=lease_id)
-        require_several_texts("queues", queues)
-        require_integers(capacity=capacity, lease_ms=lease_ms, quantum=quantum)
+        require_admission(worker, lease_id, queues, capacity, lease_ms, quantum)
         refuse_short_lease(lease_ms)
         refuse_instants_out_of_range(capacity)
         refuse_unstorable_texts(worker, lease_id, *queues)
         if capacity <= 0 or not queues:
             return []
         request = admission.Request(worker, lease_id, tuple(queues), capacity, lease_ms)
-        return self._write_by_clock(lambda connection, clock: admission.admit(connection, clock, request))
+        return self._connection.write(lambda connection: admission.admit(connection, self._clock, request))
 
     def ack(
         self,
@@ -149,8 +149,10 @@ class WorkerCalls(Handle):
         """
         require_lease(lease)
         require_outcome(outcome)
-        require_optional_texts(error=error)
-        require_optional_integers(delay_ms=delay_ms, actual_weight=actual_weight)
+        if error is not None:
+            require_texts(error=error)
+        if delay_ms is not None or actual_weight is not None:
+            require_optional_integers(delay_ms=delay_ms, actual_weight=actual_weight)
         require_several_texts("logs", logs)
         report = Report(outcome_of(outcome), error, delay_ms, logs, actual_weight)
         _refuse_faulty_report(report)
@@ -176,7 +178,7 @@ class WorkerCalls(Handle):
 
     def _ack(self, lease: LeaseRef, report: Report) -> None:
         refuse_unstorable_lease(lease)
-        self._write_by_clock(lambda connection, clock: outcomes.ack(connection, clock, self._policy, lease, report))
+        self._connection.write(lambda connection: outcomes.ack(connection, self._clock, self._policy, lease, report))
 
     def renew(self, *, leases: Sequence[LeaseRef], lease_ms: int) -> list[str]:
         """Move the ends of leases to now plus ``lease_ms``; the ids of those that are lost, in order (JOB-RNW).
