@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from workcert.cases.model import Call, Case
-from workcert.explaining.model import Need
+from workcert.explaining.model import NOT_NEEDED, Need
 from workcert.judge.verdict import StepRun
 from workcert.run.case import CaseRun
 from workcert.run.events import Verdict
 from workcert.shrink.edits import Leaf, base, changed, find, leaves, needed, tidied, without_judgement_on
 from workspec.core.interpreter import Refused
-
-NOT_NEEDED = "nothing: the failure is the same without it"
 
 
 def why_needed(case: Case, step: str, seen: CaseRun, run: Callable[[Case], CaseRun]) -> Need:

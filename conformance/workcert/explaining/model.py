@@ -34,12 +34,20 @@ def _part(key: Any) -> str:
     return f"[{key}]" if isinstance(key, int) else f".{key}"
 
 
+NOT_NEEDED: Final = "(it is not needed: the failure is the same without it)"
+
+
 @frozen
 class Need:
     """``why`` a step is needed, in a few words."""
 
     step: str
     why: str
+
+    @property
+    def idle(self) -> bool:
+        """It is not, as a case that nobody shrunk may have it, or one whose last edits made it so."""
+        return self.why == NOT_NEEDED
 
 
 @frozen

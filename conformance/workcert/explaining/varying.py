@@ -10,11 +10,10 @@ import attrs
 from workcert.cases.model import Call, Case, Frozen, Repeat, Step, Together, Transaction, every_step, within
 from workcert.explaining.model import AT, ON, Path, Spot
 from workcert.explaining.others import other_texts, others
+from workcert.ordinary import HAPPENS_AT
 from workcert.shrink.edits import changed, find, leaves, with_leaf
 from workcert.shrink.places import Place, places, put
 
-HAPPENS_AT: Final = "created_at"
-"""The member of a request that is the instant of its call."""
 DELAYS: Final = (1, 10)
 """By how much later a step is made."""
 

@@ -166,7 +166,8 @@ class ShownDifference:
 
 @frozen
 class StepRow:
-    """One call of a failing case as it is printed. ``id``: by which later arguments refer to it."""
+    """One call of a failing case as it is printed, values that do not matter with a mark. ``id``: by which later
+    arguments refer to it; ``needed``: why there is such a step, empty for the one that fails."""
 
     n: str
     id: str
@@ -177,12 +178,15 @@ class StepRow:
     expected: str
     seen: str
     changed: str
+    needed: str = ""
 
 
 @frozen
 class FailureReport:
     """``reproduced``: n of m replays that failed again; fewer than all makes it flaky. ``case_file`` is a name within
-    the report's directory, None when there is no case. ``executions``: runs that shrinking took."""
+    the report's directory, None when there is no case. ``executions``: runs that shrinking and explaining took.
+    ``free``: the places of values that do not matter, where this was looked into (``explained``). ``group``: the
+    requirement and the case of the failure that leads those of one cause."""
 
     requirement: str
     requirement_text: str
@@ -199,6 +203,18 @@ class FailureReport:
     reproduced: tuple[int, int] | None
     executions: int
     provisional: bool = False
+    explained: bool = False
+    free: tuple[str, ...] = ()
+    group: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other failures of a report."""
+        return f"{self.requirement} {self.case}"
+
+    @property
+    def leads(self) -> bool:
+        return self.group in ("", self.name)
 
 
 @frozen

@@ -17,6 +17,7 @@ from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.binding import Binding
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
+from workcert.explaining.dropping import same_failure, without
 from workcert.explaining.explain import explain
 from workcert.judge.cause import Cause, cause_of
 from workcert.judge.verdict import Failure, Kind
@@ -212,12 +213,22 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, sh
 
 
 def explained(store: StoreUnderTest, ended: CaseEnded) -> CaseEnded:
-    """A failure that was shrunk, with what is needed for it and what does not matter; any other as it is."""
+    """A failure that was shrunk, with what is needed for it and what does not matter; any other as it is. A step that
+    turns out not to be needed goes."""
     if not ended.executions or ended.case is None or ended.failure is None:
         return ended
     seen = CaseRun(ended.verdict, ended.steps, ended.failure)
     found = explain(lambda case: run_case(store, case), ended.case, seen, store.backend.binding.ordinary)
-    return attrs.evolve(ended, explanation=found, executions=ended.executions + found.executions)
+    ended = attrs.evolve(ended, explanation=found, executions=ended.executions + found.executions)
+    idle = next((need.step for need in found.needed if need.idle), None)
+    if idle is None or ended.case is None:
+        return ended
+    fewer = without(ended.case, idle)
+    again = run_case(store, fewer)
+    if not same_failure(seen, again):
+        return ended
+    smaller = attrs.evolve(ended, case=fewer, failure=again.failure, steps=again.steps)
+    return explained(store, attrs.evolve(smaller, executions=ended.executions + 1))
 
 
 def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure) -> tuple[Case, int]:
