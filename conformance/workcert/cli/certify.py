@@ -41,6 +41,7 @@ from workcert.report import (
     failure_text,
     further_text,
     groups,
+    look_alike_text,
     of_an_older_run,
     of_one_cause,
     summary_text,
@@ -256,6 +257,10 @@ def _print(report: ContractReport, backend: LoadedBackend, collector: Collector,
         print(line)
     for text in failure_texts(report, spec, kept):
         print(f"{text}\n")
+    for alike in report.looks_like:
+        print(look_alike_text(alike))
+    if report.looks_like:
+        print()
 
 
 def failure_texts(report: ContractReport, spec: str, kept: Path | None) -> Iterator[str]:

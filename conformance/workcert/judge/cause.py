@@ -9,8 +9,8 @@ from typing import Final
 from attrs import frozen
 
 from workcert.judge.verdict import Failure, StepRun
-from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
-from workspec.core.interpreter import Outcome, Refused
+from workcert.run.calling import Answered, Crashed, Refusal, Unavailable
+from workspec.core.interpreter import Refused
 
 _INDEX: Final = re.compile(r"\[[^\]]*\]")
 """Which element of a list or mapping it is says nothing of the cause."""
@@ -19,7 +19,8 @@ _INDEX: Final = re.compile(r"\[[^\]]*\]")
 @frozen
 class Cause:
     """``operation``: of the failing step. ``kind``: where it showed itself. ``rule``: the refusal that the model
-    decides for, with its check; empty where the call succeeds. ``seen``: what the store did. ``members``: what differs.
+    decides for, with its check; empty where the call succeeds. ``seen``: what the store did; where a refusal is not
+    given it says nothing, for what comes instead is up to the other checks. ``members``: what differs.
 
     Two failures with equal causes are grouped, whatever requirements they are reported under: one fault is named
     differently by cases that were written for different requirements. Nothing else is: failures that one fault brings
@@ -40,22 +41,24 @@ def cause_of(failure: Failure, steps: Sequence[StepRun]) -> Cause:
     if not steps:
         return Cause("", kind, failure.requirement, "", members)
     last = steps[-1]
-    return Cause(last.call, kind, _rule(last.expected, last), _seen(last.observed), members or _about(failure))
+    return Cause(last.call, kind, _rule(last), _seen(last), members or _about(failure))
 
 
-def _rule(expected: Outcome | None, step: StepRun) -> str:
-    if not isinstance(expected, Refused):
+def _rule(step: StepRun) -> str:
+    if not isinstance(step.expected, Refused):
         return ""
     fired = step.traces[-1].fired[-1:] if step.traces else []
-    return " ".join((str(expected.code), *fired))
+    return " ".join((str(step.expected.code), *fired))
 
 
-def _seen(observed: Observed | None) -> str:
-    match observed:
+def _seen(step: StepRun) -> str:
+    refused = isinstance(step.expected, Refused)
+    match step.observed:
         case Answered():
-            return "answered"
+            return "" if refused else "answered"
         case Refusal(code):
-            return f"refused with {code}"
+            right = isinstance(step.expected, Refused) and code == step.expected.code
+            return "other details" if right else "" if refused else f"refused with {code}"
         case Unavailable():
             return "unavailable"
         case Crashed(_, error):

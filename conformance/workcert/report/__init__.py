@@ -11,7 +11,7 @@ sys.exit(exit_code(report))
 from workcert.report.build import build
 from workcert.report.collector import Collector
 from workcert.report.coverage import Coverage
-from workcert.report.failure_text import failure_text, further_text, of_one_cause
+from workcert.report.failure_text import failure_text, further_text, look_alike_text, of_one_cause
 from workcert.report.failures import failure_of
 from workcert.report.groups import Group, groups
 from workcert.report.json_report import json_text, schema
@@ -50,6 +50,7 @@ __all__ = [
     "groups",
     "json_text",
     "junit_text",
+    "look_alike_text",
     "markdown_text",
     "of_an_older_run",
     "of_one_cause",

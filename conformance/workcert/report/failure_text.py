@@ -11,7 +11,7 @@ from typing import Final
 from tabulate import tabulate
 
 from workcert.judge.verdict import Kind
-from workcert.report.model import FailureReport, StepRow
+from workcert.report.model import FailureReport, LookAlike, StepRow
 from workcert.report.steps import MARK_NOTE, ORDINARY, ORDINARY_NOTE
 
 KINDS: Final = {
@@ -108,6 +108,13 @@ def further_text(further: Sequence[FailureReport], backend: str, directory: str 
 
 def of_one_cause(further: Sequence[FailureReport]) -> str:
     return f"{len(further)} further {'failure' if len(further) == 1 else 'failures'} of the same cause:"
+
+
+def look_alike_text(alike: LookAlike) -> str:
+    """``Looks like: ... (3 of 4 requirements in common): ...``."""
+    requirements = "requirement" if alike.either == 1 else "requirements"
+    cause = f": {alike.cause}" if alike.cause else ""
+    return f"Looks like: {alike.what} ({alike.common} of {alike.either} {requirements} in common){cause}"
 
 
 # Tables ----------------------------------------------------------------------------------------------------------

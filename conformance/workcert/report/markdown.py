@@ -9,6 +9,7 @@ from workcert.report.failure_text import (
     difference_table,
     flaky_mark,
     kind_text,
+    look_alike_text,
     need_table,
     notes,
     of_one_cause,
@@ -124,6 +125,9 @@ def _failures(report: ContractReport) -> Iterator[str]:
         if group.others:
             yield of_one_cause(group.others)
             yield "\n".join(map(_further, group.others))
+    if report.looks_like:
+        yield "### Looks like"
+        yield "\n".join(f"- {_text(look_alike_text(each).removeprefix('Looks like: '))}" for each in report.looks_like)
 
 
 def _further(failure: FailureReport) -> str:

@@ -218,6 +218,17 @@ class FailureReport:
 
 
 @frozen
+class LookAlike:
+    """A known fault that breaks much the same: of the ``either`` requirements that it or the store breaks, both break
+    ``common``. ``cause``: what is usually wrong; empty where nobody knows."""
+
+    what: str
+    common: int
+    either: int
+    cause: str
+
+
+@frozen
 class ContractReport:
     """``profiles_passed``, ``profiles_offered`` (not claimed, and every case passes) and ``tier`` are those of a full
     run; a narrowed one shows none. ``reason`` says why the
@@ -247,6 +258,7 @@ class ContractReport:
     coverage: CoverageTables
     failures: tuple[FailureReport, ...]
     left_out: tuple[LeftOut, ...]
+    looks_like: tuple[LookAlike, ...] = ()
 
     @property
     def counted(self) -> tuple[RequirementResult, ...]:
