@@ -18,6 +18,7 @@ from workcert.cli.arguments import add_backend, meant
 from workcert.cli.complaint import ReadableError, readable
 from workcert.cli.output import plural, width
 from workcert.codec import to_json
+from workcert.explaining.dropping import same_failure
 from workcert.explaining.explain import explain
 from workcert.explaining.model import Explanation
 from workcert.judge.verdict import END, StepRun
@@ -30,6 +31,7 @@ from workcert.run.case import CaseRun, run_case
 from workcert.run.events import CaseEnded, Verdict
 from workcert.run.execution import Execution
 from workcert.run.store import StoreUnderTest
+from workcert.shrink.loosening import bare
 from workspec.core.contract import digest
 from workspec.core.record import State
 
@@ -54,7 +56,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="of a failing case: mark values that do not matter, say why steps are needed",
+        help="mark the values that do not matter to a failure, and say why steps are needed",
     )
     parser.add_argument("--bisect", action="store_true", help="for 'git bisect run': exit code 125 instead of 2")
     parser.set_defaults(run=run)
@@ -122,9 +124,14 @@ def _replay(args: argparse.Namespace, unable: int) -> int:
 
 
 def _explanation(store: StoreUnderTest, case: Case, ran: CaseRun) -> Explanation | None:
-    """Of a case that fails; one that nobody shrunk may take the whole budget."""
+    """Of a case that fails; one that nobody shrunk may take the whole budget. What a case expects literally would
+    fail first as soon as a value is another, so that the model alone judges, where it finds the failure too."""
     if ran.failure is None:
         return None
+    plain = bare(case)
+    again = run_case(store, plain)
+    if same_failure(ran, again):
+        case, ran = plain, again
     return explain(lambda each: run_case(store, each), case, ran, store.backend.binding.ordinary)
 
 
