@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import define, frozen
@@ -16,8 +16,8 @@ from workcert.judge.verdict import END
 from workcert.run.case import CaseRun
 from workcert.shrink.edits import base, leaves
 
-BUDGET: Final = 100
-"""Executions for one failure. A case of two steps takes some fifteen, one of six about fifty."""
+BUDGET: Final = 200
+"""Executions for one failure. A case of two steps takes some fifteen, one of five about fifty."""
 
 
 class _Spent(Exception):  # noqa: N818 - the end of a search, not an error
@@ -51,7 +51,7 @@ class _Question:
     seen: CaseRun
     tries: _Tries
 
-    def always(self, cases: Any) -> bool:
+    def always(self, cases: Iterable[Case]) -> bool:
         """Every one of these cases fails in the very same way, and there is one."""
         verdicts = []
         for case in cases:
@@ -81,12 +81,15 @@ def explain(
     question = _Question(case, seen, tries)
     needs: list[Need] = []
     free: list[Spot] = []
+    names: list[Spot] = []
+    finished = True
     try:
         _needs(question, needs)
-        _free(question, ordinary, free)
+        held = _free(question, ordinary, free)
+        _names(question, held, names)
     except _Spent:
-        return Explanation(tuple(free), tuple(needs), tries.made, finished=False)
-    return Explanation(tuple(free), tuple(needs), tries.made)
+        finished = False
+    return Explanation(tuple(free), tuple(names), tuple(needs), tries.made, finished)
 
 
 def _needs(question: _Question, needs: list[Need]) -> None:
@@ -98,19 +101,23 @@ def _needs(question: _Question, needs: list[Need]) -> None:
             needs.append(why_needed(question.case, step, question.seen, question.tries))
 
 
-def _free(question: _Question, ordinary: Mapping[str, Mapping[str, Any]], free: list[Spot]) -> None:
-    """Each value by itself; then each name that matters so, in all its places at once."""
-    case = question.case
+def _free(question: _Question, ordinary: Mapping[str, Mapping[str, Any]], free: list[Spot]) -> list[Spot]:
+    """Each value by itself; those that matter so are given back."""
     held: list[Spot] = []
-    for spot in spots(case, ordinary):
-        (free if question.always(variations(case, spot)) else held).append(spot)
-    names: dict[str, bool] = {}
+    for spot in spots(question.case, ordinary):
+        (free if question.always(variations(question.case, spot)) else held).append(spot)
+    return held
+
+
+def _names(question: _Question, held: Sequence[Spot], names: list[Spot]) -> None:
+    """Each text that matters by itself, in all its places at once."""
+    found: dict[str, bool] = {}
     for spot in held:
-        alike = namesakes(case, spot)
+        alike = namesakes(question.case, spot)
         if not alike:
             continue
         text = alike[0].value
-        if text not in names:
-            names[text] = question.always(renamings(case, alike))
-        if names[text]:
-            free.append(spot)
+        if text not in found:
+            found[text] = question.always(renamings(question.case, alike))
+        if found[text]:
+            names.append(spot)

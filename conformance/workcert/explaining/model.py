@@ -52,10 +52,12 @@ class Need:
 
 @frozen
 class Explanation:
-    """``free``: values that do not matter. ``needed``: the steps but the failing one. ``finished`` is False when the
-    budget ended the search: a value that is not free may then not have been tried."""
+    """``free``: values that do not matter. ``names``: texts that do not matter either, as long as they are the same
+    wherever they recur. ``needed``: the steps but the failing one. ``finished`` is False when the budget ended the
+    search: a value in neither may then not have been tried."""
 
     free: tuple[Spot, ...] = ()
+    names: tuple[Spot, ...] = ()
     needed: tuple[Need, ...] = ()
     executions: int = 0
     finished: bool = True

@@ -50,6 +50,7 @@ def failure_of(binding: Binding, ended: CaseEnded, number: int = 1) -> FailureRe
         provisional=requirement is not None and requirement.provisional,
         explained=ended.explanation is not None,
         free=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.free),
+        names=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.names),
     )
 
 

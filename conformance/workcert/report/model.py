@@ -185,7 +185,8 @@ class StepRow:
 class FailureReport:
     """``reproduced``: n of m replays that failed again; fewer than all makes it flaky. ``case_file`` is a name within
     the report's directory, None when there is no case. ``executions``: runs that shrinking and explaining took.
-    ``free``: the places of values that do not matter, where this was looked into (``explained``). ``group``: the
+    ``free``: the places of values that do not matter, where this was looked into (``explained``); ``names``: of texts
+    that need only be the same wherever they recur. ``group``: the
     requirement and the case of the failure that leads those of one cause."""
 
     requirement: str
@@ -205,6 +206,7 @@ class FailureReport:
     provisional: bool = False
     explained: bool = False
     free: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     group: str = ""
 
     @property

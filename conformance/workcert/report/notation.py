@@ -23,6 +23,8 @@ LONGEST: Final = 300
 BRIEF: Final = 100
 MARK: Final = "*"
 """Behind a value that does not matter."""
+NAME_MARK: Final = "**"
+"""Behind a text that matters only in being the same as elsewhere."""
 ABSENT: Final = "(absent)"
 MARKS: Final = (ABSENT, "(no record)")
 AS_EXPECTED: Final = "as expected"
@@ -161,9 +163,10 @@ def brief(value: Any, names: Names) -> str:
 
 @frozen
 class Marked:
-    """A value of a case that does not matter, in its place."""
+    """A value of a case in its place, with what is written behind it."""
 
     value: Any
+    mark: str = MARK
 
 
 def bare(value: Any) -> Any:
@@ -183,8 +186,8 @@ def bare(value: Any) -> Any:
 def written(value: Any) -> str:
     """A value of a case as its author wrote it: references by their path, long texts by their length."""
     match value:
-        case Marked(inner):
-            return f"{written(inner)}{MARK}"
+        case Marked(inner, mark):
+            return f"{written(inner)}{mark}"
         case Ref(path, plus, append):
             added = "" if plus is None else f" {'+' if plus >= 0 else '-'} {abs(plus)}"
             return f"{path}{added}" + ("" if append is None else f" + {render(append)}")

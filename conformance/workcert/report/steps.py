@@ -16,6 +16,7 @@ from workcert.references import Ref
 from workcert.report.model import StepRow
 from workcert.report.notation import (
     MARK,
+    NAME_MARK,
     Marked,
     bare,
     brief,
@@ -36,6 +37,7 @@ LARGE: Final = 6
 ORDINARY: Final = "ordinary"
 ORDINARY_NOTE: Final = "ordinary(...) names what is out of the ordinary; the case file has every member."
 MARK_NOTE: Final = f"{MARK} marks what does not matter: the failure is the same with every other value that was tried."
+NAME_NOTE: Final = f"{NAME_MARK} marks a name: any other that was tried will do, as long as it is the same everywhere."
 
 
 def step_rows(
@@ -54,11 +56,12 @@ def step_rows(
 
 def _marked(case: Case, explanation: Explanation) -> Case:
     """The case with a mark in each place among the arguments whose value does not matter."""
-    for spot in explanation.free:
+    marks = [*((spot, MARK) for spot in explanation.free), *((spot, NAME_MARK) for spot in explanation.names)]
+    for spot, mark in marks:
         if spot.path in (AT, ON):
             continue
         place = Place(spot.step, spot.path[1:], None, None, False)
-        marked = put(case, place, Marked(present(case, place)))
+        marked = put(case, place, Marked(present(case, place), mark))
         case = case if marked is None else marked
     return case
 
