@@ -17,6 +17,7 @@ from workcert.explaining.varying import place_of, spots
 from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.ordinary import WORKLOAD_REQUEST
 from workcert.references import Ref, references
+from workcert.report.failure_text import reproduced_text
 from workcert.report.failures import failure_of
 from workcert.report.model import FailureReport
 from workcert.run.case import CaseRun
@@ -233,6 +234,15 @@ def test_a_store_that_hangs_or_an_adapter_that_lies_ends_it() -> None:
         raise BackendError("it lies")
 
     assert not explain(lying, whole, seen, ORDINARY).finished
+
+
+def test_a_report_says_when_the_budget_ended_it(ended: CaseEnded) -> None:
+    assert ended.explanation is not None
+    found = failure_of(specification().binding, evolve(ended, explanation=evolve(ended.explanation, finished=False)))
+    assert reproduced_text(found).startswith("Reproduced 3 of 3; shrunk, and explained in part, in ")
+    assert "; shrunk and explained in " in reproduced_text(failure_of(specification().binding, ended))
+    bare = failure_of(specification().binding, evolve(ended, explanation=None))
+    assert "; shrunk in " in reproduced_text(bare)
 
 
 # In a report -----------------------------------------------------------------------------------------------------

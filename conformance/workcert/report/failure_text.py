@@ -76,7 +76,7 @@ def flaky_mark(failure: FailureReport) -> str:
 def reproduced_text(failure: FailureReport) -> str:
     if failure.reproduced is None:
         return "It was not replayed."
-    done = "shrunk and explained" if failure.explained else "shrunk"
+    done = {"": "shrunk", "whole": "shrunk and explained"}.get(failure.explained, "shrunk, and explained in part,")
     shrinking = f"; {done} in {failure.executions} executions" if failure.executions else "; not shrunk"
     return "Reproduced {} of {}".format(*failure.reproduced) + f"{shrinking}."
 

@@ -48,7 +48,7 @@ def failure_of(binding: Binding, ended: CaseEnded, number: int = 1) -> FailureRe
         reproduced=ended.reproduced,
         executions=ended.executions,
         provisional=requirement is not None and requirement.provisional,
-        explained=ended.explanation is not None,
+        explained="" if ended.explanation is None else "whole" if ended.explanation.finished else "in part",
         free=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.free),
         names=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.names),
     )

@@ -185,8 +185,8 @@ class StepRow:
 class FailureReport:
     """``reproduced``: n of m replays that failed again; fewer than all makes it flaky. ``case_file`` is a name within
     the report's directory, None when there is no case. ``executions``: runs that shrinking and explaining took.
-    ``free``: the places of values that do not matter, where this was looked into (``explained``); ``names``: of texts
-    that need only be the same wherever they recur. ``group``: the
+    ``free``: the places of values that do not matter, as far as was looked into; ``names``: of texts that need only be
+    the same wherever they recur. ``explained``: empty, *whole*, or *in part* where the budget ended it. ``group``: the
     requirement and the case of the failure that leads those of one cause."""
 
     requirement: str
@@ -204,7 +204,7 @@ class FailureReport:
     reproduced: tuple[int, int] | None
     executions: int
     provisional: bool = False
-    explained: bool = False
+    explained: str = ""
     free: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     group: str = ""
