@@ -9,7 +9,7 @@ import pytest
 
 import workcert.__main__
 from workcert.binding import bindings
-from workcert.judge.verdict import Failure, Kind
+from workcert.judge.cause import Cause
 from workcert.run.engine import Shrinking
 from workcert.run.events import CaseEnded, Verdict
 
@@ -189,13 +189,13 @@ def test_a_config_that_the_adapter_cannot_take(capsys: pytest.CaptureFixture[str
 
 def test_shrinking_ends_where_one_fault_breaks_everything() -> None:
     shrinking = Shrinking(left=10)
-    one, other = (Failure((name,), Kind.ANSWER, "") for name in ("WRK-CLM-06", "WRK-CLM-07"))
+    one, other, third = (Cause(operation, "answer", "", "answered", ()) for operation in ("claim", "start", "fail"))
     assert shrinking.wanted(one)
-    shrinking.spent(CaseEnded("scenarios", "a", Verdict.FAILED, failure=one, executions=9))
+    shrinking.spent(CaseEnded("scenarios", "a", Verdict.FAILED, cause=one, executions=9))
     assert not shrinking.wanted(one)
     assert shrinking.wanted(other)
-    shrinking.spent(CaseEnded("scenarios", "b", Verdict.FAILED, failure=other, executions=1))
-    assert not shrinking.wanted(Failure(("WRK-CLM-08",), Kind.ANSWER, ""))
+    shrinking.spent(CaseEnded("scenarios", "b", Verdict.FAILED, cause=other, executions=1))
+    assert not shrinking.wanted(third)
 
 
 # explain, list, tables, search -----------------------------------------------------------------------------------

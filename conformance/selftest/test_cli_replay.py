@@ -130,3 +130,48 @@ def test_a_case_that_names_what_there_is_not(capsys: pytest.CaptureFixture[str],
     (tmp_path / "none.jsonl").write_text(write(evolve(known, steps=())))
     code, _, err = run(capsys, "replay", "none.jsonl", MEMORY)
     assert (code, err) == (2, "workcert: none.jsonl has no steps, so it shows nothing\n")
+
+
+def test_replay_explains_a_failing_case(capsys: pytest.CaptureFixture[str]) -> None:
+    case = "workload/clm-11-priority-orders-nothing"
+    code, out, _ = run(capsys, "replay", case, "bad.py:BROKEN", "--explain")
+    assert code == 1
+    assert "* marks what does not matter" in out
+    assert "needed because" in out
+    code, out, _ = run(capsys, "replay", case, MEMORY, "--explain")
+    assert code == 0
+    assert "needed because" not in out
+
+
+def test_what_a_case_expects_literally_does_not_hide_what_matters(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Its first claim expects the end of its lease; with another lease that would be what fails."""
+    case = load_case("workload/10-back-off-before-the-next-claim")
+    (tmp_path / "late.py").write_text(LATE)
+    (tmp_path / "late.jsonl").write_text(write(case))
+    code, out, _ = run(capsys, "replay", "late.jsonl", "late.py:BACKEND", "--explain")
+    assert code == 1
+    first = next(line for line in out.splitlines() if line.startswith("2 ") and " c1 " in line)
+    assert " 11*" in first
+    assert "(it is not needed: the failure is the same without it)" in out
+
+
+LATE = """
+from attrs import evolve
+from workcert.backends.specification import of
+from workcert.binding import bindings
+from workspec.core.condition import NOW
+from workspec.workload import terms
+
+WORKLOAD = bindings()["workload"]
+
+def late(check):
+    return evolve(check, when=NOW <= terms.next_attempt_at) if "WRK-CLM-06" in check.requirements else check
+
+def changed(operation):
+    return evolve(operation, checks=tuple(map(late, operation.checks))) if operation.name == "claim" else operation
+
+CONTRACT = WORKLOAD.contract
+BACKEND = of(WORKLOAD, evolve(CONTRACT, operations=tuple(map(changed, CONTRACT.operations))))
+"""

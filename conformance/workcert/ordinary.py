@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+HAPPENS_AT: Final = "created_at"
+"""The member of a request that is the instant of its call."""
 WORKLOAD_REQUEST: Final[dict[str, Any]] = {
     "tenant_id": "t",
     "application_id": "app",

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -34,14 +34,16 @@ from workcert.cli.output import plural, width
 from workcert.report import (
     Collector,
     ContractReport,
-    FailureReport,
     Progress,
     ReportError,
     build,
     exit_code,
     failure_text,
+    further_text,
+    groups,
+    look_alike_text,
     of_an_older_run,
-    replay_command,
+    of_one_cause,
     summary_text,
     timings,
     verdict_line,
@@ -53,7 +55,7 @@ from workcert.run.events import Event, Verdict
 
 INTERRUPTED: Final = "interrupted"
 MOST_WHOLE: Final = 10
-"""Failures that are printed with their tables: one fault can break a hundred cases."""
+"""Causes of which a failure is printed with its table: a store may have many faults."""
 
 
 def add(subparsers: Any) -> None:
@@ -253,25 +255,25 @@ def _print(report: ContractReport, backend: LoadedBackend, collector: Collector,
     print()
     for line in _left_out(backend, collector):
         print(line)
-    whole, further = sorted_out(report.failures)
-    for failure in whole:
-        print(failure_text(failure, spec, directory=kept, width=width()))
-        print()
-    if further:
-        print(f"{plural(len(further), 'further failure')}, most often of the same cause:")
-        for failure in further:
-            case = replay_command(failure, spec, kept) or failure.case
-            print(f"  {failure.requirement}  {case}")
+    for text in failure_texts(report, spec, kept):
+        print(f"{text}\n")
+    for alike in report.looks_like:
+        print(look_alike_text(alike))
+    if report.looks_like:
         print()
 
 
-def sorted_out(failures: Sequence[FailureReport]) -> tuple[list[FailureReport], list[FailureReport]]:
-    """Those to print whole, the first of each requirement as far as `MOST_WHOLE` goes, and those to name only."""
-    first: dict[str, FailureReport] = {}
-    for failure in failures:
-        first.setdefault(failure.requirement, failure)
-    whole = list(first.values())[:MOST_WHOLE]
-    return whole, [failure for failure in failures if not any(failure is each for each in whole)]
+def failure_texts(report: ContractReport, spec: str, kept: Path | None) -> Iterator[str]:
+    """The failures by their cause: one of each whole, as far as `MOST_WHOLE` goes, and the others named."""
+    found = groups(report.failures)
+    for group in found[:MOST_WHOLE]:
+        yield failure_text(group.lead, spec, directory=kept, width=width())
+        if group.others:
+            yield "\n".join([of_one_cause(group.others), *further_text(group.others, spec, kept)])
+    left = [failure for group in found[MOST_WHOLE:] for failure in (group.lead, *group.others)]
+    if left:
+        causes = plural(len(found) - MOST_WHOLE, "further cause")
+        yield "\n".join([f"{plural(len(left), 'failure')} of {causes}:", *further_text(left, spec, kept)])
 
 
 def _left_out(backend: LoadedBackend, collector: Collector) -> list[str]:

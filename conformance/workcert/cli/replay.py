@@ -18,16 +18,20 @@ from workcert.cli.arguments import add_backend, meant
 from workcert.cli.complaint import ReadableError, readable
 from workcert.cli.output import plural, width
 from workcert.codec import to_json
+from workcert.explaining.dropping import same_failure
+from workcert.explaining.explain import explain
+from workcert.explaining.model import Explanation
 from workcert.judge.verdict import END, StepRun
 from workcert.report import failure_of
-from workcert.report.failure_text import difference_table, kind_text, step_table
+from workcert.report.failure_text import difference_table, kind_text, need_table, step_table
 from workcert.report.notation import shown
 from workcert.report.opaque import Names, names
-from workcert.report.steps import step_rows
+from workcert.report.steps import MARK_NOTE, NAME_NOTE, step_rows
 from workcert.run.case import CaseRun, run_case
 from workcert.run.events import CaseEnded, Verdict
 from workcert.run.execution import Execution
 from workcert.run.store import StoreUnderTest
+from workcert.shrink.loosening import bare
 from workspec.core.contract import digest
 from workspec.core.record import State
 
@@ -49,6 +53,11 @@ def add(subparsers: Any) -> None:
     add_backend(parser)
     parser.add_argument("--show-state", action="store_true", help="print the expected records after each step")
     parser.add_argument("--stop-before", metavar="ID", help="run the steps before this one and print the records")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="mark the values that do not matter to a failure, and say why steps are needed",
+    )
     parser.add_argument("--bisect", action="store_true", help="for 'git bisect run': exit code 125 instead of 2")
     parser.set_defaults(run=run)
 
@@ -97,19 +106,33 @@ def _replay(args: argparse.Namespace, unable: int) -> int:
     recorder = Recorder()
     with StoreUnderTest.of(backend) as store:
         ran = run_case(store, wanted, watch=recorder)
+        steps = list(recorder.steps)
+        found = _explanation(store, wanted, ran) if args.explain else None
     print(f"{case.header.name}: {case.header.title}")
     _note_on_digest(case, backend.binding)
     _note_on_requirements(case, backend.binding)
     print()
-    renamed = _names(recorder.steps, case, backend.binding)
-    if recorder.steps:
-        print(whole_table(recorder.steps, case, backend.binding, renamed))
+    renamed = _names(steps, case, backend.binding)
+    if steps:
+        print(whole_table(steps, case, backend.binding, renamed, found))
     if args.show_state:
-        print(_states(recorder.steps, backend.binding, renamed))
+        print(_states(steps, backend.binding, renamed))
     if args.stop_before is not None and ran.verdict is Verdict.PASSED:
-        state = recorder.steps[-1].state if recorder.steps else {}
+        state = steps[-1].state if steps else {}
         print(f"\nThe expected records before {args.stop_before}:\n{_records(state, backend.binding, renamed)}")
-    return _verdict(ran, recorder.steps, case, backend, unable)
+    return _verdict(ran, steps, case, backend, unable)
+
+
+def _explanation(store: StoreUnderTest, case: Case, ran: CaseRun) -> Explanation | None:
+    """Of a case that fails; one that nobody shrunk may take the whole budget. What a case expects literally would
+    fail first as soon as a value is another, so that the model alone judges, where it finds the failure too."""
+    if ran.failure is None:
+        return None
+    plain = bare(case)
+    again = run_case(store, plain)
+    if same_failure(ran, again):
+        case, ran = plain, again
+    return explain(lambda each: run_case(store, each), case, ran, store.backend.binding.ordinary)
 
 
 def _names(steps: list[Watched], case: Case, binding: Binding) -> Names:
@@ -178,10 +201,20 @@ def _note_on_requirements(case: Case, binding: Binding) -> None:
 # The table -------------------------------------------------------------------------------------------------------
 
 
-def whole_table(steps: list[Watched], case: Case, binding: Binding, renamed: Names) -> str:
-    """The steps with what was expected, seen and changed; steps of one block share a number."""
+def whole_table(
+    steps: list[Watched], case: Case, binding: Binding, renamed: Names, found: Explanation | None = None
+) -> str:
+    """The steps with what was expected, seen and changed; steps of one block share a number. Below them what an
+    explanation says of them."""
     as_run = attrs.evolve(case, steps=tuple(each.step for each in steps))
-    return step_table(step_rows(binding, as_run, [each.run for each in steps], renamed), width())
+    rows = step_rows(binding, as_run, [each.run for each in steps], renamed, found)
+    parts = [step_table(rows, width())]
+    if found is not None:
+        notes = ([MARK_NOTE] if found.free else []) + ([NAME_NOTE] if found.names else [])
+        parts += ["\n".join(notes)] if notes else []
+        parts += [need_table(rows, width())] if found.needed else []
+        parts += [] if found.finished else ["The budget ended the search: what is not marked may not have been tried."]
+    return "\n\n".join(parts)
 
 
 # Records ---------------------------------------------------------------------------------------------------------

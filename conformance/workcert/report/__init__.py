@@ -11,8 +11,9 @@ sys.exit(exit_code(report))
 from workcert.report.build import build
 from workcert.report.collector import Collector
 from workcert.report.coverage import Coverage
-from workcert.report.failure_text import failure_text, replay_command
+from workcert.report.failure_text import failure_text, further_text, look_alike_text, of_one_cause
 from workcert.report.failures import failure_of
+from workcert.report.groups import Group, groups
 from workcert.report.json_report import json_text, schema
 from workcert.report.junit import junit_text
 from workcert.report.markdown import markdown_text
@@ -35,6 +36,7 @@ __all__ = [
     "ContractVerdict",
     "Coverage",
     "FailureReport",
+    "Group",
     "Progress",
     "ReportError",
     "RequirementResult",
@@ -44,11 +46,14 @@ __all__ = [
     "exit_code",
     "failure_of",
     "failure_text",
+    "further_text",
+    "groups",
     "json_text",
     "junit_text",
+    "look_alike_text",
     "markdown_text",
     "of_an_older_run",
-    "replay_command",
+    "of_one_cause",
     "schema",
     "summary_text",
     "timings",

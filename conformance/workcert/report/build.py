@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import workcert
 from workcert.backends.registry import LoadedBackend
 from workcert.report.collector import Collector, steps_of
 from workcert.report.coverage import tables
 from workcert.report.failures import failures_of
+from workcert.report.lookalikes import KnownFault, known_faults, look_alikes
 from workcert.report.model import (
     ChoiceValue,
     ContractReport,
     ContractVerdict,
     FailureReport,
     LeftOut,
+    LookAlike,
     RequirementResult,
     Status,
     SuiteCounts,
@@ -26,16 +29,26 @@ from workcert.run.events import Verdict
 from workspec.core.choice import ChoiceKind
 from workspec.core.contract import digest
 
+SCENARIOS: Final = "scenarios"
 
-def build(backend: LoadedBackend, options: Options, collector: Collector, error: str = "") -> ContractReport:
+
+def build(
+    backend: LoadedBackend,
+    options: Options,
+    collector: Collector,
+    error: str = "",
+    known: Sequence[KnownFault] | None = None,
+) -> ContractReport:
     """The report of one contract on one backend.
 
     Args:
         error: why the run did not come to its end; the verdict is then *could not run*.
+        known: faults beside which a failing store is laid; None: those that came with the kit.
     """
     contract = backend.binding.contract
     found = evidence(backend, collector.ended)
     results = tuple(result_of(requirement, backend, collector, found) for requirement in contract.catalogue)
+    shown = _of_interest(backend, options, results)
     failures = failures_of(backend.binding, collector.ended)
     profiles = tuple(name for name in backend.binding.profile_abilities if name in backend.profiles)
     passed = () if options.narrowed or error else tuple(p for p in profiles if _passed(p, results, found))
@@ -68,10 +81,11 @@ def build(backend: LoadedBackend, options: Options, collector: Collector, error:
         verdict=verdict,
         reason=reason,
         suites=tuple(_suite(name, collector) for name in collector.suites),
-        requirements=_of_interest(backend, options, results),
+        requirements=shown,
         coverage=tables(contract, collector.coverage),
         failures=failures,
         left_out=_left_out(collector),
+        looks_like=_looks_like(failures, shown, known_faults(contract.name) if known is None else known),
     )
 
 
@@ -167,6 +181,16 @@ def _left_out(collector: Collector) -> tuple[LeftOut, ...]:
         for ended in collector.ended
         if ended.verdict in (Verdict.SKIPPED, Verdict.UNKNOWN)
     )
+
+
+def _looks_like(
+    failures: Sequence[FailureReport], results: Sequence[RequirementResult], known: Sequence[KnownFault]
+) -> tuple[LookAlike, ...]:
+    """Scenarios are the same for every store; what a random history meets first is not. A narrowed run compares by
+    what it asked."""
+    broken = {failure.requirement for failure in failures if failure.suite == SCENARIOS}
+    asked = {result.id for result in results if result.status in (Status.PASSED, Status.FAILED, Status.FLAKY)}
+    return look_alikes(broken, known, asked) if broken else ()
 
 
 def _choices(backend: LoadedBackend) -> tuple[ChoiceValue, ...]:

@@ -11,8 +11,8 @@ from typing import Final
 from tabulate import tabulate
 
 from workcert.judge.verdict import Kind
-from workcert.report.model import FailureReport, StepRow
-from workcert.report.steps import ORDINARY, ORDINARY_NOTE
+from workcert.report.model import FailureReport, LookAlike, StepRow
+from workcert.report.steps import MARK_NOTE, NAME_NOTE, ORDINARY, ORDINARY_NOTE
 
 KINDS: Final = {
     Kind.ANSWER: "the call answered otherwise than it must",
@@ -54,8 +54,9 @@ def failure_text(
         parts.append(_wrapped(f"Also took part: {', '.join(failure.also)}", width))
     if failure.steps:
         parts += ["", step_table(failure.steps, width)]
-        if leaves_out(failure.steps):
-            parts += ["", _wrapped(ORDINARY_NOTE, width)]
+        parts += ["", *(_wrapped(note, width) for note in notes(failure))] if notes(failure) else []
+        if any(row.needed for row in failure.steps):
+            parts += ["", need_table(failure.steps, width)]
     if failure.differences:
         parts += ["", difference_table(failure, width)]
     parts += ["", *_ending(failure, backend, directory)]
@@ -75,7 +76,8 @@ def flaky_mark(failure: FailureReport) -> str:
 def reproduced_text(failure: FailureReport) -> str:
     if failure.reproduced is None:
         return "It was not replayed."
-    shrinking = f"; shrunk in {failure.executions} executions" if failure.executions else "; not shrunk"
+    done = {"": "shrunk", "whole": "shrunk and explained"}.get(failure.explained, "shrunk, and explained in part,")
+    shrinking = f"; {done} in {failure.executions} executions" if failure.executions else "; not shrunk"
     return "Reproduced {} of {}".format(*failure.reproduced) + f"{shrinking}."
 
 
@@ -99,6 +101,22 @@ def _ending(failure: FailureReport, backend: str, directory: str | Path | None) 
     return [reproduced_text(failure), *([] if path is None else [f"The case was saved as {path}"]), command]
 
 
+def further_text(further: Sequence[FailureReport], backend: str, directory: str | Path | None) -> list[str]:
+    """One line for each failure that is named only: its requirement, and how it is replayed."""
+    return [f"  {each.requirement}  {replay_command(each, backend, directory) or each.case}" for each in further]
+
+
+def of_one_cause(further: Sequence[FailureReport]) -> str:
+    return f"{len(further)} further {'failure' if len(further) == 1 else 'failures'} of the same cause:"
+
+
+def look_alike_text(alike: LookAlike) -> str:
+    """``Looks like: ... (3 of 4 requirements in common): ...``."""
+    requirements = "requirement" if alike.either == 1 else "requirements"
+    cause = f": {alike.cause}" if alike.cause else ""
+    return f"Looks like: {alike.what} ({alike.common} of {alike.either} {requirements} in common){cause}"
+
+
 # Tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -111,6 +129,19 @@ def step_table(rows: Sequence[StepRow], width: int = DEFAULT_WIDTH) -> str:
 def difference_table(failure: FailureReport, width: int = DEFAULT_WIDTH) -> str:
     cells = [[d.path, d.expected, d.seen] for d in failure.differences]
     return _table(("member", "expected", "seen"), cells, range(3), width)
+
+
+def need_table(rows: Sequence[StepRow], width: int = DEFAULT_WIDTH) -> str:
+    """Why each step is needed, one line each."""
+    needs = dict.fromkeys((row.id, row.needed) for row in rows if row.needed)
+    return _table(("step", "needed because"), [list(need) for need in needs], range(1, 2), width)
+
+
+def notes(failure: FailureReport) -> tuple[str, ...]:
+    """How the table is to be read, as far as there is something to read."""
+    ordinary = (ORDINARY_NOTE,) if leaves_out(failure.steps) else ()
+    marked = (MARK_NOTE,) if failure.free else ()
+    return (*ordinary, *marked, *((NAME_NOTE,) if failure.names else ()))
 
 
 def leaves_out(rows: Iterable[StepRow]) -> bool:

@@ -9,6 +9,8 @@ from workcert.binding import Binding
 from workcert.cases.model import Case
 from workcert.cases.write import write
 from workcert.codec import CodecError
+from workcert.judge.cause import cause_of
+from workcert.report.groups import Causes, named
 from workcert.report.model import FailureReport
 from workcert.report.notation import sentence, shown_difference
 from workcert.report.opaque import Names, names
@@ -39,25 +41,31 @@ def failure_of(binding: Binding, ended: CaseEnded, number: int = 1) -> FailureRe
         kind=str(failure.kind),
         text=sentence(failure.text, known),
         differences=tuple(shown_difference(difference, known) for difference in failure.differences),
-        steps=step_rows(binding, ended.case, ended.steps, known),
+        steps=step_rows(binding, ended.case, ended.steps, known, ended.explanation),
         case_lines=lines,
         case_file=f"cases/{failure.requirement}-{number}.jsonl" if lines else None,
         flaky=ended.verdict is Verdict.FLAKY,
         reproduced=ended.reproduced,
         executions=ended.executions,
         provisional=requirement is not None and requirement.provisional,
+        explained="" if ended.explanation is None else "whole" if ended.explanation.finished else "in part",
+        free=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.free),
+        names=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.names),
     )
 
 
 def failures_of(binding: Binding, ended: Iterable[CaseEnded]) -> tuple[FailureReport, ...]:
-    """All failures in the order in which they were found, those of one requirement numbered from 1."""
+    """All failures in the order in which they were found, those of one requirement numbered from 1, each with the
+    name of its group."""
     counts: dict[str, int] = {}
     found: list[FailureReport] = []
+    causes: list[Causes] = []
     for case in ended:
         if case.verdict in (Verdict.FAILED, Verdict.FLAKY) and case.failure is not None:
             number = counts[case.failure.requirement] = counts.get(case.failure.requirement, 0) + 1
             found.append(failure_of(binding, case, number))
-    return tuple(found)
+            causes.append(Causes(case.cause, cause_of(case.failure, case.steps) if case.executions else None))
+    return named(found, causes)
 
 
 def _lines(case: Case) -> tuple[str, ...]:

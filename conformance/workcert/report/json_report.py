@@ -74,6 +74,8 @@ def contract_json(report: ContractReport) -> dict[str, Any]:
         "suites": [attrs.asdict(suite) for suite in report.suites],
         "requirements": [attrs.asdict(result) for result in report.requirements],
         "failures": [attrs.asdict(failure) for failure in report.failures],
+        # A store that passes looks like no fault; its certificate does not say so.
+        **({"looks_like": [attrs.asdict(each) for each in report.looks_like]} if report.failures else {}),
         "left_out": [attrs.asdict(case) for case in report.left_out],
         "coverage": {"summary": [attrs.asdict(line) for line in summary(report.coverage)], **tables},
     }

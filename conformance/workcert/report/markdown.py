@@ -9,11 +9,15 @@ from workcert.report.failure_text import (
     difference_table,
     flaky_mark,
     kind_text,
-    leaves_out,
+    look_alike_text,
+    need_table,
+    notes,
+    of_one_cause,
     replay_command,
     reproduced_text,
     step_table,
 )
+from workcert.report.groups import groups
 from workcert.report.model import (
     COUNTED,
     ContractReport,
@@ -22,7 +26,6 @@ from workcert.report.model import (
     Status,
     count,
 )
-from workcert.report.steps import ORDINARY_NOTE
 from workcert.report.summary import family_headers, family_rows
 
 CODE_WIDTH = 140
@@ -117,8 +120,19 @@ def _failures(report: ContractReport) -> Iterator[str]:
     if not report.failures:
         return
     yield "### Failures"
-    for failure in report.failures:
-        yield from _failure(failure, report.backend)
+    for group in groups(report.failures):
+        yield from _failure(group.lead, report.backend)
+        if group.others:
+            yield of_one_cause(group.others)
+            yield "\n".join(map(_further, group.others))
+    if report.looks_like:
+        yield "### Looks like"
+        yield "\n".join(f"- {_text(look_alike_text(each).removeprefix('Looks like: '))}" for each in report.looks_like)
+
+
+def _further(failure: FailureReport) -> str:
+    file = "" if failure.case_file is None else f": `{failure.case_file}`"
+    return f"- {failure.requirement}, {_text(failure.case)}{flaky_mark(failure)}{file}"
 
 
 def _failure(failure: FailureReport, backend: str) -> Iterator[str]:
@@ -130,8 +144,10 @@ def _failure(failure: FailureReport, backend: str) -> Iterator[str]:
         yield f"Also took part: {', '.join(failure.also)}."
     if failure.steps:
         yield _code(step_table(failure.steps, CODE_WIDTH))
-        if leaves_out(failure.steps):
-            yield ORDINARY_NOTE
+        if notes(failure):
+            yield _text(" ".join(notes(failure)))
+        if any(row.needed for row in failure.steps):
+            yield _code(need_table(failure.steps, CODE_WIDTH))
     if failure.differences:
         yield _code(difference_table(failure, CODE_WIDTH))
     command = replay_command(failure, backend, "")

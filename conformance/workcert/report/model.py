@@ -166,7 +166,8 @@ class ShownDifference:
 
 @frozen
 class StepRow:
-    """One call of a failing case as it is printed. ``id``: by which later arguments refer to it."""
+    """One call of a failing case as it is printed, values that do not matter with a mark. ``id``: by which later
+    arguments refer to it; ``needed``: why there is such a step, empty for the one that fails."""
 
     n: str
     id: str
@@ -177,12 +178,16 @@ class StepRow:
     expected: str
     seen: str
     changed: str
+    needed: str = ""
 
 
 @frozen
 class FailureReport:
     """``reproduced``: n of m replays that failed again; fewer than all makes it flaky. ``case_file`` is a name within
-    the report's directory, None when there is no case. ``executions``: runs that shrinking took."""
+    the report's directory, None when there is no case. ``executions``: runs that shrinking and explaining took.
+    ``free``: the places of values that do not matter, as far as was looked into; ``names``: of texts that need only be
+    the same wherever they recur. ``explained``: empty, *whole*, or *in part* where the budget ended it. ``group``: the
+    requirement and the case of the failure that leads those of one cause."""
 
     requirement: str
     requirement_text: str
@@ -199,6 +204,30 @@ class FailureReport:
     reproduced: tuple[int, int] | None
     executions: int
     provisional: bool = False
+    explained: str = ""
+    free: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    group: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other failures of a report."""
+        return f"{self.requirement} {self.case}"
+
+    @property
+    def leads(self) -> bool:
+        return self.group in ("", self.name)
+
+
+@frozen
+class LookAlike:
+    """A known fault that breaks much the same: of the ``either`` requirements that it or the store breaks, both break
+    ``common``. ``cause``: what is usually wrong; empty where nobody knows."""
+
+    what: str
+    common: int
+    either: int
+    cause: str
 
 
 @frozen
@@ -231,6 +260,7 @@ class ContractReport:
     coverage: CoverageTables
     failures: tuple[FailureReport, ...]
     left_out: tuple[LeftOut, ...]
+    looks_like: tuple[LookAlike, ...] = ()
 
     @property
     def counted(self) -> tuple[RequirementResult, ...]:

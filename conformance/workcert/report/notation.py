@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
+from attrs import frozen
 
 from workcert.codec import CodecError, encode, render, to_json
 from workcert.judge.differences import Difference, differences
@@ -20,6 +21,10 @@ from workspec.core.interpreter import Accepted, Outcome, Refused
 LONGEST: Final = 300
 """Characters of one value in a report; the case file has it whole."""
 BRIEF: Final = 100
+MARK: Final = "*"
+"""Behind a value that does not matter."""
+NAME_MARK: Final = "**"
+"""Behind a text that matters only in being the same as elsewhere."""
 ABSENT: Final = "(absent)"
 MARKS: Final = (ABSENT, "(no record)")
 AS_EXPECTED: Final = "as expected"
@@ -156,9 +161,33 @@ def brief(value: Any, names: Names) -> str:
 # What a case has written -----------------------------------------------------------------------------------------
 
 
+@frozen
+class Marked:
+    """A value of a case in its place, with what is written behind it."""
+
+    value: Any
+    mark: str = MARK
+
+
+def bare(value: Any) -> Any:
+    """A value of a case without marks."""
+    match value:
+        case Marked(inner):
+            return inner
+        case JsonBytes(inner):
+            return JsonBytes(bare(inner))
+        case Mapping():
+            return {name: bare(member) for name, member in value.items()}
+        case list():
+            return [bare(member) for member in value]
+    return value
+
+
 def written(value: Any) -> str:
     """A value of a case as its author wrote it: references by their path, long texts by their length."""
     match value:
+        case Marked(inner, mark):
+            return f"{written(inner)}{mark}"
         case Ref(path, plus, append):
             added = "" if plus is None else f" {'+' if plus >= 0 else '-'} {abs(plus)}"
             return f"{path}{added}" + ("" if append is None else f" + {render(append)}")

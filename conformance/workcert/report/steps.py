@@ -5,25 +5,79 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import attrs
+
 from workcert.binding import Binding
 from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Together, Transaction, unrolled
+from workcert.explaining.model import AT, ON, Explanation
 from workcert.judge.verdict import END, StepRun
+from workcert.ordinary import HAPPENS_AT
 from workcert.references import Ref
 from workcert.report.model import StepRow
-from workcert.report.notation import brief, changes, expected_text, seen_text, sentence, shown, written
+from workcert.report.notation import (
+    MARK,
+    NAME_MARK,
+    Marked,
+    bare,
+    brief,
+    changes,
+    expected_text,
+    seen_text,
+    sentence,
+    shown,
+    written,
+)
 from workcert.report.opaque import Names
 from workcert.run.calling import Answered
+from workcert.shrink.edits import base
+from workcert.shrink.places import Place, present, put
 
 LARGE: Final = 6
 """An object of more members is printed as what is particular in it."""
 ORDINARY: Final = "ordinary"
 ORDINARY_NOTE: Final = "ordinary(...) names what is out of the ordinary; the case file has every member."
-HAPPENS_AT: Final = "created_at"
-"""The member of a request that is the instant of its call; it stands in the column of times."""
+MARK_NOTE: Final = f"{MARK} marks what does not matter: the failure is the same with every other value that was tried."
+NAME_NOTE: Final = f"{NAME_MARK} marks a name: any other that was tried will do, as long as it is the same everywhere."
 
 
-def step_rows(binding: Binding, case: Case | None, runs: Sequence[StepRun], names: Names) -> tuple[StepRow, ...]:
-    """One row for each call that was made; steps of one block share a number."""
+def step_rows(
+    binding: Binding,
+    case: Case | None,
+    runs: Sequence[StepRun],
+    names: Names,
+    explanation: Explanation | None = None,
+) -> tuple[StepRow, ...]:
+    """One row for each call that was made; steps of one block share a number. What does not matter is marked."""
+    explanation = explanation or Explanation()
+    case = None if case is None else _marked(case, explanation)
+    rows = _all_rows(binding, case, runs, names)
+    return tuple(_explained(row, explanation) for row in rows)
+
+
+def _marked(case: Case, explanation: Explanation) -> Case:
+    """The case with a mark in each place among the arguments whose value does not matter."""
+    marks = [*((spot, MARK) for spot in explanation.free), *((spot, NAME_MARK) for spot in explanation.names)]
+    for spot, mark in marks:
+        if spot.path in (AT, ON):
+            continue
+        place = Place(spot.step, spot.path[1:], None, None, False)
+        marked = put(case, place, Marked(present(case, place), mark))
+        case = case if marked is None else marked
+    return case
+
+
+def _explained(row: StepRow, explanation: Explanation) -> StepRow:
+    step = base(row.id)
+    free = {spot.path if spot.path[-1] != HAPPENS_AT else AT for spot in explanation.free if spot.step == step}
+    return attrs.evolve(
+        row,
+        time=row.time + MARK if AT in free and row.time else row.time,
+        handle=row.handle + MARK if ON in free else row.handle,
+        needed=explanation.why(step),
+    )
+
+
+def _all_rows(binding: Binding, case: Case | None, runs: Sequence[StepRun], names: Names) -> list[StepRow]:
     steps = {} if case is None else {step.id: step for step in unrolled(case.steps)}
     held = {step.frozen.id: step for step in steps.values() if isinstance(step, Frozen)}
     calls = {call.id: call for step in steps.values() for call in _calls(step)}
@@ -32,7 +86,7 @@ def step_rows(binding: Binding, case: Case | None, runs: Sequence[StepRun], name
         step = None if run.call == END else held.get(run.id) or steps.get(run.id)
         mark = str(number) if run.failure is None else f"{number} ✗"
         rows.extend(_rows(binding, mark, run, step, calls, names))
-    return tuple(rows)
+    return rows
 
 
 def _calls(step: Plain) -> Iterator[Call]:
@@ -147,7 +201,7 @@ def _fence_of(binding: Binding, args: Mapping[str, Any], calls: Mapping[str, Cal
     claim = next((calls[step] for step in answered if step in calls and "lease_ms" in calls[step].args), None)
     if claim is None:
         return None
-    matches = (args[name] in (claim.args.get(name), Ref(f"{claim.id}.{name}")) for name in binding.fence)
+    matches = (bare(args[name]) in (bare(claim.args.get(name)), Ref(f"{claim.id}.{name}")) for name in binding.fence)
     return claim.id if all(matches) else None
 
 
@@ -174,7 +228,7 @@ def _differing(path: str, before: Mapping[str, Any], value: Mapping[str, Any]) -
     for name in dict.fromkeys((*before, *value)):
         inner = f"{path}.{name}" if path else name
         earlier, found = before.get(name), value.get(name)
-        if earlier == found and type(earlier) is type(found):
+        if bare(earlier) == bare(found) and type(bare(earlier)) is type(bare(found)):
             continue
         if isinstance(earlier, Mapping) and isinstance(found, Mapping):
             yield from _differing(inner, earlier, found)

@@ -17,6 +17,9 @@ from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.binding import Binding
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
+from workcert.explaining.dropping import same_failure, without
+from workcert.explaining.explain import explain
+from workcert.judge.cause import Cause, cause_of
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.case import CaseRun, run_case
 from workcert.run.events import CaseEnded, Emit, ProfileTried, StepJudged, SuiteEnded, SuiteStarted, Verdict
@@ -30,8 +33,8 @@ SETTLE_BUDGET: Final = 100
 MOST_HUNG: Final = 2
 """Cases that may wait for a call until its limit: a store that hangs in one case hangs in most."""
 RUN_BUDGET: Final = 2500
-"""Executions for shrinking in all scenarios of a run: one fault can break a hundred cases, and the rest replay as
-they were written."""
+"""Executions for shrinking and explaining in all scenarios of a run: one fault can break a hundred cases, and the rest
+replay as they were written."""
 
 
 class Effort(StrEnum):
@@ -113,18 +116,18 @@ def select(cases: Sequence[Case], only: Sequence[str], backend: LoadedBackend) -
 
 @define
 class Shrinking:
-    """Which failures of a run are still worth shrinking: the first of each requirement, as far as the budget goes."""
+    """Which failures of a run are still worth shrinking: the first of each cause, as far as the budget goes."""
 
     left: int = RUN_BUDGET
-    _shrunk: set[str] = field(factory=set)
+    _shrunk: set[Cause] = field(factory=set)
 
-    def wanted(self, failure: Failure) -> bool:
-        return self.left > 0 and failure.requirement not in self._shrunk
+    def wanted(self, cause: Cause) -> bool:
+        return self.left > 0 and cause not in self._shrunk
 
     def spent(self, ended: CaseEnded) -> None:
-        if ended.executions and ended.failure is not None:
+        if ended.executions and ended.cause is not None:
             self.left -= ended.executions
-            self._shrunk.add(ended.failure.requirement)
+            self._shrunk.add(ended.cause)
 
 
 def run_scenarios(store: StoreUnderTest, cases: Sequence[Case], emit: Emit) -> None:
@@ -147,10 +150,11 @@ def run_scenarios(store: StoreUnderTest, cases: Sequence[Case], emit: Emit) -> N
 def emit_case(
     store: StoreUnderTest, suite: str, case: Case, run: CaseRun, emit: Emit, shrinking: Shrinking | None = None
 ) -> None:
-    """Say what became of a case; a failure is replayed, and shrunk if that is wanted, first."""
+    """Say what became of a case; a failure is replayed first, and shrunk and explained if that is wanted."""
     name = case.header.name
     if run.verdict is Verdict.FAILED and run.failure is not None:
-        ended = examined(store, suite, case, run.failure, shrinking is None or shrinking.wanted(run.failure))
+        wanted = shrinking is None or shrinking.wanted(cause_of(run.failure, run.steps))
+        ended = explained(store, examined(store, suite, case, run.failure, wanted))
         if shrinking is not None:
             shrinking.spent(ended)
         emit(ended)
@@ -169,8 +173,16 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, sh
         reproduced = (len(failed), REPLAYS)
         steps = failed[0].steps if failed else ()
         return CaseEnded(
-            suite, case.header.name, Verdict.FLAKY, case, failure=failure, steps=steps, reproduced=reproduced
+            suite,
+            case.header.name,
+            Verdict.FLAKY,
+            case,
+            failure=failure,
+            steps=steps,
+            reproduced=reproduced,
+            cause=cause_of(failure, steps),
         )
+    cause = cause_of(failure, failed[-1].steps)
     if failure.kind is Kind.EXPECTATION or not shrinking:
         # The judge agrees with the store; only a written expectation does not, and smaller cases have none.
         return CaseEnded(
@@ -181,6 +193,7 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, sh
             failure=failure,
             steps=failed[-1].steps,
             reproduced=(REPLAYS, REPLAYS),
+            cause=cause,
         )
     shrunk, executions = shrunk_case(store, case, failure)
     final = run_case(store, shrunk)
@@ -195,7 +208,27 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, sh
         steps=final.steps,
         reproduced=(REPLAYS, REPLAYS),
         executions=executions,
+        cause=cause,
     )
+
+
+def explained(store: StoreUnderTest, ended: CaseEnded) -> CaseEnded:
+    """A failure that was shrunk, with what is needed for it and what does not matter; any other as it is. A step that
+    turns out not to be needed goes."""
+    if not ended.executions or ended.case is None or ended.failure is None:
+        return ended
+    seen = CaseRun(ended.verdict, ended.steps, ended.failure)
+    found = explain(lambda case: run_case(store, case), ended.case, seen, store.backend.binding.ordinary)
+    ended = attrs.evolve(ended, explanation=found, executions=ended.executions + found.executions)
+    idle = next((need.step for need in found.needed if need.idle), None)
+    if idle is None or ended.case is None:
+        return ended
+    fewer = without(ended.case, idle)
+    again = run_case(store, fewer)
+    if not same_failure(seen, again):
+        return ended
+    smaller = attrs.evolve(ended, case=fewer, failure=again.failure, steps=again.steps)
+    return explained(store, attrs.evolve(smaller, executions=ended.executions + 1))
 
 
 def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure) -> tuple[Case, int]:

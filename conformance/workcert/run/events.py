@@ -9,6 +9,8 @@ from typing import TypeAlias
 from attrs import frozen
 
 from workcert.cases.model import Case
+from workcert.explaining.model import Explanation
+from workcert.judge.cause import Cause
 from workcert.judge.verdict import Failure, StepRun
 
 
@@ -42,7 +44,8 @@ class StepJudged:
 @frozen
 class CaseEnded:
     """``shown``: requirements that the case itself shows, credited when it passed. ``reproduced``: n of m replays
-    that failed again. ``case`` is the shrunk one."""
+    that failed again. ``case`` is the shrunk one, and ``explanation`` is of it; ``cause`` is that of the failure as it
+    was found. ``executions``: runs that shrinking and explaining took."""
 
     suite: str
     name: str
@@ -54,6 +57,8 @@ class CaseEnded:
     reason: str = ""
     reproduced: tuple[int, int] | None = None
     executions: int = 0
+    cause: Cause | None = None
+    explanation: Explanation | None = None
 
 
 @frozen

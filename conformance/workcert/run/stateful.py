@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from workcert.cases.model import Case, Header, Plain
 from workcert.judge.verdict import Failure
 from workcert.run.calling import CallHung
-from workcert.run.engine import Effort, Options, examined
+from workcert.run.engine import Effort, Options, examined, explained
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, StepJudged, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.execution import Execution
 from workcert.run.store import StoreUnderTest
@@ -187,7 +187,7 @@ def run_stateful(store: StoreUnderTest, options: Options, emit: Emit) -> Campaig
             continue
         case, failure = campaign.failed
         campaign.known.add(failure.requirement)
-        emit(examined(store, "stateful", case, failure))
+        emit(explained(store, examined(store, "stateful", case, failure)))
     if campaign.stopped:
         emit(CaseEnded("stateful", "stateful", Verdict.UNKNOWN, reason=campaign.stopped))
     elif not campaign.known:

@@ -118,7 +118,7 @@ def _on(case: Case, names: dict[str, str]) -> Case | None:
 
 def drop_judgements(attempt: Attempt, singly: bool = True) -> None:
     """Expectations and notes that do not matter, because the model judges anyway."""
-    if attempt.take(_bare(attempt.case)) or not singly:
+    if attempt.take(bare(attempt.case)) or not singly:
         return
     for leaf in leaves(attempt.case.steps):
         members = _judging(leaf)
@@ -138,7 +138,9 @@ def _judging(leaf: Leaf) -> tuple[str, ...]:
     return tuple(name for name in members if getattr(leaf, name) is not None)
 
 
-def _bare(case: Case) -> Case:
+def bare(case: Case) -> Case:
+    """The case without expectations and notes: the model judges anyway."""
+
     def leaf_bare(leaf: Any) -> Any:
         return attrs.evolve(leaf, **dict.fromkeys(_judging(leaf)))
 
