@@ -11,26 +11,21 @@ from typing import Any
 
 from attrs import evolve
 
-from workspec.core.condition import Any_, Comparison, Condition, Every, Member, Not, Term
+from workspec.core.condition import Comparison, Condition, Member, Term
 from workspec.core.contract import Contract
-from workspec.core.rewrite import each_step, rewritten
+from workspec.core.rewrite import Leaf, Mapped, each_step, rewritten
 from workspec.core.rule import (
     Check,
     DecisionTable,
     Effect,
-    Evidence,
     Move,
-    Procedure,
     Step,
     TableRow,
     Transition,
-    TransitionTable,
-    When,
 )
 from workspec.core.scope import Scope
 
 Change = Callable[[Contract], Contract]
-Leaf = Comparison | Member
 
 
 def both(*changes: Change) -> Change:
@@ -90,7 +85,7 @@ def with_operation(name: str, **members: Any) -> Change:
 def with_term(old: Term | Member, read: Callable[[Scope], Any]) -> Change:
     """A term that reads something else, wherever rules ask it."""
     old = old.of if isinstance(old, Member) else old
-    return lambda contract: _Mapped(contract, terms={old: evolve(old, read=read)}).result()
+    return lambda contract: Mapped(contract, terms={old: evolve(old, read=read)}).result()
 
 
 def with_relation(text: str, relation: str, *operations: str) -> Change:
@@ -99,17 +94,17 @@ def with_relation(text: str, relation: str, *operations: str) -> Change:
     def turned(leaf: Leaf) -> Condition:
         return Comparison(leaf.left, relation, leaf.right) if _is(leaf, text) else leaf  # type: ignore[union-attr]
 
-    return lambda contract: _Mapped(contract, leaf=turned, only=operations).result()
+    return lambda contract: Mapped(contract, leaf=turned, only=operations).result()
 
 
 def with_condition(old: Leaf, new: Condition) -> Change:
     """One condition in place of another, wherever rules ask it."""
-    return lambda contract: _Mapped(contract, leaf=lambda leaf: new if leaf.text == old.text else leaf).result()
+    return lambda contract: Mapped(contract, leaf=lambda leaf: new if leaf.text == old.text else leaf).result()
 
 
 def with_rows(table: DecisionTable, change: Callable[[tuple[TableRow, ...]], tuple[TableRow, ...]]) -> Change:
     """A decision table with other rows, or with its rows in another order."""
-    return lambda contract: _Mapped(contract, rows={table.name: change}).result()
+    return lambda contract: Mapped(contract, rows={table.name: change}).result()
 
 
 def with_transition(source: str, event: str, target: str) -> Change:
@@ -117,7 +112,7 @@ def with_transition(source: str, event: str, target: str) -> Change:
 
     def apply(contract: Contract) -> Contract:
         rows = tuple(r for r in contract.transitions.rows if (r.source, r.event) != (source, event))
-        return _Mapped(contract, transitions=(*rows, Transition(source, event, target, ()))).result()
+        return Mapped(contract, transitions=(*rows, Transition(source, event, target, ()))).result()
 
     return apply
 
@@ -127,94 +122,13 @@ def without_transition(source: str, event: str) -> Change:
 
     def apply(contract: Contract) -> Contract:
         rows = tuple(r for r in contract.transitions.rows if (r.source, r.event) != (source, event))
-        return _Mapped(contract, transitions=rows).result()
+        return Mapped(contract, transitions=rows).result()
 
     return apply
 
 
 def _is(leaf: Leaf, text: str) -> bool:
     return isinstance(leaf, Comparison) and leaf.text == text
-
-
-class _Mapped:
-    """A contract whose conditions, tables and transitions are made anew with some of their parts replaced."""
-
-    def __init__(
-        self,
-        contract: Contract,
-        *,
-        terms: Mapping[Term, Term] | None = None,
-        leaf: Callable[[Leaf], Condition] = lambda leaf: leaf,
-        only: tuple[str, ...] = (),
-        rows: Mapping[str, Callable[[tuple[TableRow, ...]], tuple[TableRow, ...]]] | None = None,
-        transitions: tuple[Transition, ...] | None = None,
-    ) -> None:
-        self.contract, self.terms, self.leaf, self.only = contract, dict(terms or {}), leaf, only
-        self.asked = frozenset(self.terms)
-        self.hits = 0
-        self.tables = tuple(self._table(table, (rows or {}).get(table.name)) for table in contract.tables)
-        self.transitions = TransitionTable(
-            tuple(evolve(row, guard=self.condition(row.guard)) for row in transitions or contract.transitions.rows)
-        )
-        old, new = contract.transitions, self.transitions
-        self.illegal = {old.illegal(event).of.name: new.illegal(event) for event in old.events()}
-        self.hits += bool(rows) + bool(transitions)
-
-    def result(self) -> Contract:
-        mapped = rewritten(self.contract, block=self.steps, check=lambda c: evolve(c, when=self.condition(c.when)))
-        operations = tuple(
-            new if not self.only or new.name in self.only else old
-            for old, new in zip(self.contract.operations, mapped.operations, strict=True)
-        )
-        assert self.hits, "nothing was replaced"
-        tables, transitions = self.tables, self.transitions
-        return evolve(self.contract, operations=operations, tables=tables, transitions=transitions)
-
-    def term(self, term: Term) -> Term:
-        self.hits += term in self.asked
-        return self.terms.get(term, term)
-
-    def condition(self, condition: Condition) -> Condition:
-        match condition:
-            case Comparison(left=left, relation=relation, right=right):
-                return self._leaf(Comparison(self.term(left), relation, self.term(right)))
-            case Member(of=of, values=values):
-                illegal = getattr(self, "illegal", {}).get(of.name)
-                return self._leaf(Member(self.term(of), values)) if illegal is None else illegal
-            case Not(part=part):
-                return Not(self.condition(part))
-            case Every(parts=parts):
-                return Every(tuple(self.condition(part) for part in parts))
-            case Any_(parts=parts):
-                return Any_(tuple(self.condition(part) for part in parts))
-        raise AssertionError(condition)
-
-    def _leaf(self, leaf: Leaf) -> Condition:
-        found = self.leaf(leaf)
-        self.hits += found is not leaf
-        return found
-
-    def _table(
-        self, table: DecisionTable, change: Callable[[tuple[TableRow, ...]], tuple[TableRow, ...]] | None
-    ) -> DecisionTable:
-        rows = tuple(evolve(row, when=self.condition(row.when)) for row in table.rows)
-        found = evolve(table, rows=rows if change is None else change(rows))
-        self.terms[table.term] = found.term
-        return found
-
-    def steps(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        return tuple(self._step(step) for step in steps)
-
-    def _step(self, step: Step) -> Step:
-        match step:
-            case When(condition=condition, steps=inner):
-                return When(self.condition(condition), self.steps(inner))
-            case Procedure(steps=inner):
-                return evolve(step, steps=self.steps(inner))
-            case Move(actor=actor, evidence=evidence):
-                told = tuple(Evidence(item.key, self.term(item.value)) for item in evidence)
-                return evolve(step, actor=self.term(actor) if isinstance(actor, Term) else actor, evidence=told)
-        return step
 
 
 # Effects -------------------------------------------------------------------------------------------------------------
