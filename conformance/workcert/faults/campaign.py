@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from workcert.binding import Binding, bindings
+from workcert.binding import bindings
 from workcert.cases.library import builtin_cases
 from workcert.faults.derived import derived
 from workcert.faults.fault import Fault
@@ -21,7 +21,7 @@ from workcert.faults.grading import Found, Suites, grade, signature
 from workcert.faults.restarts import forgotten_facts
 from workcert.faults.views import stale_views
 from workcert.run.engine import Effort, Options
-from workcert.run.walk import run_walk
+from workcert.walk import run_walk
 
 
 @cache
@@ -63,28 +63,28 @@ def graded(asked: Asked, processes: int | None = None) -> Iterator[Graded]:
 
 def _graded(asked: Asked, number: int) -> Graded:
     fault = faults_of(asked.contract)[number]
+    binding = bindings()[asked.contract]
     suites = _suites(asked.contract, asked.effort, asked.seed)
-    found = grade(bindings()[asked.contract], fault, suites)
+    said = Grade(fault.name, str(fault.kind), fault.requirements, SURVIVED, tier=fault.tier, cause=fault.cause)
+    found = grade(binding, fault, suites)
     if found is None:
-        return Graded(number, Grade(fault.name, str(fault.kind), fault.requirements, SURVIVED), None)
-    shown = signature(bindings()[asked.contract], fault, suites)
-    said = Grade(
-        fault.name,
-        str(fault.kind),
-        fault.requirements,
-        str(found.fate),
-        found.suite,
-        found.requirement,
-        found.calls,
-        found.length,
-        shown,
+        return Graded(number, said, None)
+    caught = evolve(
+        said,
+        fate=str(found.fate),
+        suite=found.suite,
+        requirement=found.requirement,
+        calls=found.calls,
+        length=found.length,
+        signature=signature(binding, fault, suites),
     )
-    return Graded(number, said, found)
+    return Graded(number, caught, found)
 
 
 @cache
 def _suites(contract: str, effort: Effort, seed: int) -> Suites:
-    binding: Binding = bindings()[contract]
+    """The cheapest cases first: what a short one finds is soon found, and soon made shorter."""
+    binding = bindings()[contract]
     by_cost = sorted(footprints(binding, builtin_cases(contract)), key=lambda each: each.steps)
     options = Options(effort=effort, seed=seed)
     return Suites((("scenarios", by_cost),), (("walk", run_walk),), options)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import pairwise
 from typing import Any, Final
 
 from attrs import evolve, frozen
@@ -33,6 +35,7 @@ from workspec.core.contract import Contract
 from workspec.core.rewrite import Mapped
 from workspec.core.rule import (
     AnyOperation,
+    Check,
     DecisionTable,
     Draw,
     Effect,
@@ -113,25 +116,28 @@ def _dropped_checks(_contract: Contract, operation: AnyOperation) -> Made:
 
 def _swapped_checks(_contract: Contract, operation: AnyOperation) -> Made:
     for checks, put in check_lists(operation):
-        for index, (first, second) in enumerate(zip(checks, checks[1:], strict=False)):
+        for index, (first, second) in enumerate(pairwise(checks)):
             if _answer_alike(first, second):
                 continue
             swapped = (*checks[:index], second, first, *checks[index + 2 :])
             place = f"{' '.join(first.requirements)} after {' '.join(second.requirements)}"
-            order = () if isinstance(operation, Draw) else (*operation.order, *getattr(first, "order", ()))
+            order = () if isinstance(operation, Draw) else (*operation.order, *_order(first))
             yield Kind.SWAPPED_CHECKS, place, (*order, *first.requirements, *second.requirements), put(swapped)
 
 
-def _answer_alike(first: Any, second: Any) -> bool:
+def _order(check: Check) -> tuple[str, ...]:
+    return () if isinstance(check, Skip) else check.order
+
+
+def _answer_alike(first: Check, second: Check) -> bool:
     """Whoever comes first, the caller gets the same, or the contract leaves it open."""
-    if getattr(first, "unordered", False):
-        return True
-    if type(first) is not type(second) or getattr(first, "committing", ()) or getattr(second, "committing", ()):
-        return False
-    if not isinstance(first, Refuse):
-        # Two skips pass an element over all the same; two replies need not reply alike.
-        return hasattr(first, "committing")
-    return first.code == second.code and first.details is None and second.details is None
+    if isinstance(first, Refuse) and isinstance(second, Refuse):
+        silent = first.details is None and second.details is None and not first.committing and not second.committing
+        return first.unordered or (silent and first.code == second.code)
+    if isinstance(first, Skip) and isinstance(second, Skip):
+        # An element is passed over all the same.
+        return not first.committing and not second.committing
+    return isinstance(first, Refuse) and first.unordered
 
 
 # Bounds --------------------------------------------------------------------------------------------------------------
@@ -169,7 +175,7 @@ def _dropped_steps(_contract: Contract, operation: AnyOperation) -> Made:
         for step, put in each_step(steps):
             if isinstance(step, Effect | Move):
                 name = step.name if isinstance(step, Effect) else f"move by {step.event!r}"
-                yield Kind.DROPPED_STEP, name, step.requirements or _ids_of_rule(operation), put_block(put())
+                yield Kind.DROPPED_STEP, name, step.requirements or _ids_of_rule(operation), put_block(put(()))
 
 
 def _negated(_contract: Contract, operation: AnyOperation) -> Made:
@@ -280,8 +286,12 @@ def _with_row(contract: Contract, index: int, row: Transition) -> Contract:
 def _in_tables(contract: Contract) -> Iterator[_Change]:
     for table in contract.tables:
         for place, requirements, kind, rows in _table_changes(table):
-            changed = Mapped(contract, rows={table.name: lambda _old, rows=rows: rows}).result()
+            changed = Mapped(contract, rows={table.name: partial(_instead, rows)}).result()
             yield _Change(kind, f"{table.name}: {place}", requirements, frozenset(), changed)
+
+
+def _instead(rows: tuple[TableRow, ...], _old: tuple[TableRow, ...]) -> tuple[TableRow, ...]:
+    return rows
 
 
 def _table_changes(table: DecisionTable) -> Iterator[tuple[str, tuple[str, ...], Kind, tuple[TableRow, ...]]]:
@@ -295,7 +305,7 @@ def _table_changes(table: DecisionTable) -> Iterator[tuple[str, tuple[str, ...],
                 Kind.MOVED_BOUND,
                 replaced_at(rows, index, evolve(row, when=when)),
             )
-    for index, (first, second) in enumerate(zip(rows, rows[1:], strict=False)):
+    for index, (first, second) in enumerate(pairwise(rows)):
         if first.value != second.value:
             swapped = (*rows[:index], second, first, *rows[index + 2 :])
             ids = (*table.order, *first.requirements, *second.requirements)

@@ -33,7 +33,8 @@ class Fault:
     ``requirements``: the ids of the rule that was changed, one of which a failure should name. ``touched``: the
     operations that decide otherwise for it; empty means any. ``needs``: the ability without which nobody could see
     it, if there is one. ``specification`` is the changed contract; the right one where the fault lies in what keeps
-    or shows the state, and not in a rule. ``make`` gives the faulty store as a backend.
+    or shows the state, and not in a rule. ``make`` gives the faulty store as a backend. ``tier``: what a test must have
+    to see a fault of the field, beside one caller; ``cause``: what usually makes a real store wrong in this way.
     """
 
     name: str
@@ -43,3 +44,5 @@ class Fault:
     make: Callable[[], Any]
     specification: Contract | None = None
     needs: str = ""
+    tier: str = ""
+    cause: str = ""

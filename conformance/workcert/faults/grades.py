@@ -27,7 +27,8 @@ SURVIVED: Final = "survived"
 class Grade:
     """``requirements``: the ids of the rule that was made wrong. ``suite`` found it, under ``requirement``, after
     ``calls`` steps, with a shrunk case of ``length``. ``signature``: every requirement that its scenarios break.
-    ``proof``: where the fault shows nothing, the configuration in which that is so."""
+    ``proof``: where the fault shows nothing, the configurations in which that is so. ``tier`` and ``cause``: of a fault
+    of the field, see `Fault`."""
 
     name: str
     kind: str
@@ -39,6 +40,8 @@ class Grade:
     length: int = 0
     signature: tuple[str, ...] = ()
     proof: str = ""
+    tier: str = ""
+    cause: str = ""
 
     @property
     def caught(self) -> bool:

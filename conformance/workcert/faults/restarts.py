@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -75,7 +76,7 @@ def forgotten_facts(binding: Binding) -> Iterator[Fault]:
                 Kind.FORGOTTEN_FACT,
                 binding.contract.comparisons["restart"],
                 frozenset(),
-                lambda part=part: _forgetful(binding, part.forgotten),
+                partial(_forgetful, binding, part.forgotten),
                 needs=Ability.RESTART,
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from attrs import define, field
@@ -33,7 +34,7 @@ def stale_views(binding: Binding) -> Iterator[Fault]:
                 Kind.STALE_VIEW,
                 tuple(dict.fromkeys((*stale, *operation.requirements))),
                 frozenset({operation.name}),
-                lambda name=operation.name: _stale(binding, name),
+                partial(_stale, binding, operation.name),
                 needs=Ability.SECOND_HANDLE,
             )
 
