@@ -100,6 +100,9 @@ class Binding:
     ended_transaction: tuple[str, Mapping[str, Any]] = ("", {})
     """The refusal of a call inside a transaction that has ended: code and details."""
 
+    kept: tuple[type[Any], ...] = ()
+    """The kinds of facts that its store keeps; the first is that of the records which a read shows."""
+
     @property
     def has_clock(self) -> bool:
         return self.clock_after is not None

@@ -9,8 +9,7 @@ from attrs import frozen
 
 from workcert.backends.specification import of
 from workcert.binding import bindings
-
-from .rules import Change
+from workcert.faults.changes import Change
 
 WORKLOAD = bindings()["workload"]
 

@@ -11,6 +11,7 @@ import attrs
 from attrs import evolve, frozen
 
 from workcert import NOT_SHOWN
+from workcert.faults.changes import with_operation
 from workspec.core.choice import OTHER, Choice
 from workspec.core.scope import Scope
 from workspec.workload.operations import CLAIM
@@ -18,7 +19,6 @@ from workspec.workload.rules import scope_of
 from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
 from .handles import Answering, Around, Deciding, Wrapped
-from .rules import with_operation
 from .wrong_values import whole
 
 Choices = Mapping[str, Callable[[Scope], Any]]

@@ -7,6 +7,22 @@ from typing import Any
 
 from attrs import evolve
 
+from workcert.faults.changes import (
+    Change,
+    after_effect,
+    both,
+    with_check,
+    with_condition,
+    with_effect,
+    with_operation,
+    with_relation,
+    with_rows,
+    with_term,
+    with_transition,
+    without,
+    without_effect,
+    without_transition,
+)
 from workspec.core.condition import ALWAYS, Term
 from workspec.core.rule import TableRow
 from workspec.core.scope import Scope
@@ -27,22 +43,6 @@ from workspec.workload.terms import state_is
 from workspec.workload.vocabulary import State
 
 from .model import FENCED, STATEFUL, WORKLOAD, Miniature, ruled
-from .rules import (
-    Change,
-    after_effect,
-    both,
-    with_check,
-    with_condition,
-    with_effect,
-    with_operation,
-    with_relation,
-    with_rows,
-    with_term,
-    with_transition,
-    without,
-    without_effect,
-    without_transition,
-)
 
 NEVER = ~ALWAYS
 KINDS = ("overall", "queue", "claim", "execution", "heartbeat")

@@ -146,6 +146,10 @@ class Handle:
 
     # Abilities ---------------------------------------------------------------------------------------------------
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     def close(self) -> None:
         self._closed = True
 

@@ -96,6 +96,16 @@ def jobs() -> Binding:
             "retry_base_ms": choices.RETRY_BASE_MS.id,
             "retry_cap_ms": choices.RETRY_CAP_MS.id,
         },
+        kept=(
+            facts.JobFacts,
+            facts.HoldFacts,
+            facts.BucketFacts,
+            facts.QueueFacts,
+            facts.FingerprintFacts,
+            facts.DutyFacts,
+            facts.EffectFacts,
+            facts.StoreFacts,
+        ),
         ended_transaction=(vocabulary.ErrorCode.INVALID, {"reason": "foreign_transaction"}),
     )
 

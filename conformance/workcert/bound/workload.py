@@ -11,7 +11,7 @@ from workcert.cases.contracts import contracts
 from workcert.ordinary import WORKLOAD_REQUEST
 from workspec.core.choice import UNSEEN
 from workspec.core.scope import Call
-from workspec.workload import legacy, profiles, vocabulary
+from workspec.workload import facts, legacy, profiles, vocabulary
 from workspec.workload.contract import CONTRACT
 
 
@@ -40,6 +40,7 @@ def workload() -> Binding:
         unversioned=("WRK-ROW-02", "WRK-ROW-01"),
         injectable=_claim_without_attempt,
         impossible=_in_its_file,
+        kept=(facts.Facts,),
         referred={"admit": ("workload.workload_id",), "claim": ("claim_id", "fencing_token")},
     )
 

@@ -1,0 +1,90 @@
+"""Grading every fault of a contract, on as many processes as there are cores."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+
+from attrs import evolve, frozen
+
+from workcert.binding import bindings
+from workcert.cases.library import builtin_cases
+from workcert.faults.derived import derived
+from workcert.faults.fault import Fault
+from workcert.faults.field import field_faults
+from workcert.faults.footprint import footprints
+from workcert.faults.grades import SURVIVED, Grade
+from workcert.faults.grading import Found, Suites, grade, signature
+from workcert.faults.restarts import forgotten_facts
+from workcert.faults.views import stale_views
+from workcert.run.engine import Effort, Options
+from workcert.walk import run_walk
+
+
+@cache
+def faults_of(contract: str) -> tuple[Fault, ...]:
+    """Every seeded fault of a contract, in a fixed order."""
+    binding = bindings()[contract]
+    return (*derived(binding), *forgotten_facts(binding), *stale_views(binding), *field_faults(binding))
+
+
+@frozen
+class Asked:
+    """What to grade: the faults of a contract with these numbers, by the suites at an effort."""
+
+    contract: str
+    numbers: tuple[int, ...]
+    effort: Effort
+    seed: int
+
+
+@frozen
+class Graded:
+    """One fault with what became of it, and what it took."""
+
+    number: int
+    grade: Grade
+    found: Found | None
+
+
+def graded(asked: Asked, processes: int | None = None) -> Iterator[Graded]:
+    """Grade the faults one by one, in the order of their numbers."""
+    workers = processes or os.cpu_count() or 1
+    if workers == 1:
+        yield from (_graded(asked, number) for number in asked.numbers)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        yield from pool.map(_graded, [asked] * len(asked.numbers), asked.numbers, chunksize=4)
+
+
+def _graded(asked: Asked, number: int) -> Graded:
+    fault = faults_of(asked.contract)[number]
+    binding = bindings()[asked.contract]
+    suites = _suites(asked.contract, asked.effort, asked.seed)
+    said = Grade(fault.name, str(fault.kind), fault.requirements, SURVIVED, tier=fault.tier, cause=fault.cause)
+    found = grade(binding, fault, suites)
+    if found is None:
+        return Graded(number, said, None)
+    caught = evolve(
+        said,
+        fate=str(found.fate),
+        suite=found.suite,
+        requirement=found.requirement,
+        calls=found.calls,
+        length=found.length,
+        signature=signature(binding, fault, suites),
+    )
+    return Graded(number, caught, found)
+
+
+@cache
+def _suites(contract: str, effort: Effort, seed: int) -> Suites:
+    """The cheapest cases first: what a short one finds is soon found, and soon made shorter."""
+    binding = bindings()[contract]
+    by_cost = sorted(footprints(binding, builtin_cases(contract)), key=lambda each: each.steps)
+    options = Options(effort=effort, seed=seed)
+    return Suites((("scenarios", by_cost),), (("walk", run_walk),), options)
