@@ -6,7 +6,7 @@ what the name says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final
 
@@ -14,11 +14,11 @@ from attrs import evolve, field, frozen
 
 from workspec.core.choice import reference
 from workspec.core.configuration import Law, Taken
-from workspec.core.contract import Contract
-from workspec.core.interpreter import Accepted, instants
-from workspec.core.record import Record, State
+from workspec.core.interpreter import Accepted
+from workspec.core.record import Record
 from workspec.core.rule import Batch
 from workspec.core.scope import Call, Scope, Trace
+from workspec.workload.folding import fold
 from workspec.workload.rules import workload_id_of
 from workspec.workload.tables import deadline_passed
 from workspec.workload.vocabulary import (
@@ -54,13 +54,17 @@ class Ask:
     of: str | None = None
 
 
+PASSES: Final = (Call("enforce_deadlines", {}), Call("recover_expired", {}))
+
+
 @frozen(eq=False)
 class Workloads:
     """A configuration.
 
     ``requests`` may each be made at any time, and again if ``repeated``; their ``created_at`` is then, and
-    ``not_before`` so many seconds after it (a repeated request names the instant that it named first). ``seconds``
-    are the steps of time; ``to_instants`` adds the instants at which a rule turns.
+    ``not_before`` so many seconds after it (a repeated request names the instant that it named first). ``general``
+    calls depend on no workload. ``waits`` are the steps of time, in seconds; ``to_instants`` adds the instants at which
+    a rule turns.
     """
 
     name: str
@@ -68,41 +72,46 @@ class Workloads:
     requests: tuple[AdmissionRequest, ...]
     asks: tuple[Ask, ...]
     repeated: bool = True
-    passes: tuple[str, ...] = ("enforce_deadlines", "recover_expired")
-    seconds: tuple[int, ...] = (1,)
+    general: tuple[Call, ...] = PASSES
+    waits: tuple[int, ...] = (1,)
     to_instants: bool = False
-    start_s: int = 0
+    start: int = 0
+    renamings: tuple[Mapping[str, str], ...] = ()
+    keys: tuple[str, ...] = field(init=False)
+
+    @keys.default
+    def _find_keys(self) -> tuple[str, ...]:
+        return tuple(sorted({workload_id_of(request) for request in self.requests}))
 
     @property
     def laws(self) -> tuple[Law, ...]:
         return LAWS
 
-    def calls(self, state: State, now_s: int) -> Iterator[Call]:
-        for request in self.requests:
-            if self.repeated or workload_id_of(request) not in state:
-                yield Call("admit", {"request": _made_now(request, state, now_s)})
-        for key, record in sorted(state.items()):
-            for ask in self.asks:
-                fence = _fence(ask.fence, record)
-                if fence is not None and ask.of in (None, record.facts.terms.idempotency_key):
-                    yield Call(ask.call, {"workload_id": key, **fence, **ask.arguments})
-        for name in self.passes:
-            yield Call(name, {})
-
-    def later(self, contract: Contract, state: State, now_s: int) -> Iterator[int]:
-        if not state:
+    def calls(self, key: str | None, record: Record | None, now_s: int) -> Iterator[Call]:
+        if key is None:
+            yield from self.general
             return
-        found = {now_s + each for each in self.seconds}
-        if self.to_instants:
-            for record in state.values():
-                found.update(instant for instant in instants(contract, record, now_s) if instant > now_s)
-        yield from sorted(found)
+        if record is None or self.repeated:
+            for request in self.requests:
+                if workload_id_of(request) == key:
+                    yield Call("admit", {"request": _made_now(request, record, now_s)})
+        if record is None:
+            return
+        for ask in self.asks:
+            fence = _fence(ask.fence, record)
+            if fence is not None and ask.of in (None, record.facts.terms.idempotency_key):
+                yield Call(ask.call, {"workload_id": key, **fence, **ask.arguments})
+
+    def holds_time(self, _record: Record, _now_s: int) -> bool:
+        return False
+
+    def fold(self, record: Record, now_s: int) -> Hashable:
+        return fold(record, now_s)
 
 
-def _made_now(request: AdmissionRequest, state: State, now_s: int) -> AdmissionRequest:
+def _made_now(request: AdmissionRequest, known: Record | None, now_s: int) -> AdmissionRequest:
     not_before = request.not_before
     if not_before is not None:
-        known = state.get(workload_id_of(request))
         not_before = now_s + not_before if known is None else known.facts.terms.not_before
     return evolve(request, created_at=now_s, not_before=not_before)
 
@@ -124,24 +133,23 @@ def _fence(whose: Fence | None, record: Record) -> dict[str, Any] | None:
 # Laws ------------------------------------------------------------------------------------------------------------
 
 
-def _nothing_passed_is_left(taken: Taken) -> bool:
-    if taken.call.name != "enforce_deadlines":
-        return True
+def _nothing_passed_is_left(taken: Taken, keys: Iterable[str]) -> bool:
     after = taken.done.state
     scopes = (
-        Scope(taken.now, {}, after, key, record.facts, record.facts, reference, Trace())
-        for key, record in after.items()
+        Scope(taken.now, {}, after, key, after[key].facts, after[key].facts, reference, Trace())
+        for key in keys
+        if key in after
     )
     return not any(deadline_passed.decide(scope) for scope in scopes)
 
 
-def _others_stay(taken: Taken) -> bool:
+def _others_stay(taken: Taken, _keys: Iterable[str]) -> bool:
     if not taken.changed or isinstance(taken.contract.operation(taken.call.name), Batch):
         return True
     return taken.changed <= {taken.done.decision.scope.key}
 
 
-def _versions_move_with_writes(taken: Taken) -> bool:
+def _versions_move_with_writes(taken: Taken, _keys: Iterable[str]) -> bool:
     """A renewed lease moves the version and adds no event; a replay moves nothing."""
     before, after = taken.before, taken.done.state
     if not isinstance(taken.done.outcome, Accepted):
@@ -156,7 +164,7 @@ def _versions_move_with_writes(taken: Taken) -> bool:
 
 LAWS: Final = (
     Law("WRK-INV-11", "a heartbeat moves the version alone; a replay moves nothing", _versions_move_with_writes),
-    Law("WRK-INV-13", "after a deadline pass no deadline is passed", _nothing_passed_is_left),
+    Law("WRK-INV-13", "after a deadline pass no deadline is passed", _nothing_passed_is_left, ("enforce_deadlines",)),
     Law("WRK-INV-15", "a call on one workload changes no other", _others_stay),
 )
 
