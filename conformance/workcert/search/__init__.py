@@ -1,7 +1,25 @@
 """Search: every state that the specification reaches within a small configuration, breadth first."""
 
-from workcert.search.breadth import Breadth
+from workcert.search.command import run
+from workcert.search.memo import RULES
+from workcert.search.path import FoldError, Path, Step, case_of
+from workcert.search.progress import Progress
+from workcert.search.reach import reach, search
+from workcert.search.result import Reached, SearchResult, Violation
+from workcert.search.targets import Target
 
-from workcert.search.result import Progress, SearchResult, Violation
-
-__all__ = ["Progress", "SearchResult", "Violation", ]
+__all__ = [
+    "RULES",
+    "FoldError",
+    "Path",
+    "Progress",
+    "Reached",
+    "SearchResult",
+    "Step",
+    "Target",
+    "Violation",
+    "case_of",
+    "reach",
+    "run",
+    "search",
+]

@@ -15,7 +15,7 @@ from attrs import define, field
 from workcert.search.interning import ABSENT, Records
 from workcert.search.judging import Broken
 from workcert.search.memo import Memo, Node, Numbers, Offered, Part
-from workcert.search.result import Progress
+from workcert.search.progress import Progress
 from workcert.search.targets import Raw
 from workspec.core.configuration import Configuration
 from workspec.core.contract import Contract
@@ -196,7 +196,7 @@ class Breadth:
     def _report(self) -> None:
         if self.progress is not None:
             frontier = len(self.states) - self.looked_at
-            self.progress(Progress(len(self.states), self.transitions, frontier, self.depth))
+            self.progress(Progress(self.configuration.name, len(self.states), self.transitions, frontier, self.depth))
 
 
 def _with(state: Numbers, changes: tuple[tuple[int, int], ...]) -> Numbers:

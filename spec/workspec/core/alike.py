@@ -37,7 +37,7 @@ def _later(kind: type, members: dict[str, Any], by: int, instants: Instants) -> 
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """The value with other names: each text that is one of ``names``, or begins with one and a slash, is changed."""
+    """The value with other names: each text that is one of ``names`` is changed, and each part between slashes."""
     if type(value) is str:
         return _other_name(value, names)
     return _rebuilt(value, lambda part: renamed(part, names), lambda _kind, members: _named(members, names))
@@ -48,8 +48,9 @@ def _named(members: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _other_name(text: str, names: Mapping[str, str]) -> str:
-    head, slash, rest = text.partition("/")
-    return names.get(text) or (names[head] + slash + rest if slash and head in names else text)
+    if text in names or "/" not in text:
+        return names.get(text, text)
+    return "/".join(names.get(part, part) for part in text.split("/"))
 
 
 def _rebuilt(value: Any, inner: Callable[[Any], Any], members: Callable[[type, dict[str, Any]], dict[str, Any]]) -> Any:
