@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
+import attrs
 from attrs import define, field
 
 from workcert.search.watched import PRESENT, WHOLE
-from workspec.core.alike import renamed, shifted
+from workspec.core.alike import members_of, renamed, shifted
 from workspec.core.configuration import Configuration
 from workspec.core.contract import Contract
 from workspec.core.interpreter import instants
@@ -93,12 +94,16 @@ class Records:
             return number != ABSENT
         if part == WHOLE:
             return ("record", number)
-        return _identity(getattr(self.found[number][1].facts, part))
+        return identity_of(getattr(self.found[number][1].facts, part))
 
 
-def _identity(value: Any) -> Hashable:
-    try:
-        hash(value)
-    except TypeError:
-        return ("text", repr(value))
-    return (type(value), value)
+def identity_of(value: Any) -> Hashable:
+    """Something that can be looked up, equal for equal values of one type."""
+    kind = type(value)
+    if attrs.has(kind):
+        return (kind, *(identity_of(getattr(value, name)) for name in members_of(kind)))
+    if isinstance(value, Mapping):
+        return (dict, *sorted((name, identity_of(part)) for name, part in value.items()))
+    if kind in (tuple, list):
+        return (kind, *map(identity_of, value))
+    return (kind, value)

@@ -10,12 +10,12 @@ the others. Answers are left out: no answer changes a state. Where a path is tol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
-from workcert.search.interning import Records
+from workcert.search.interning import Records, identity_of
 from workcert.search.judging import Broken, Judge
 from workcert.search.targets import Raw, kinds_of_keys, shown_by
 from workcert.search.watched import Watch, WatchedState, whole
@@ -88,7 +88,7 @@ class Memo:
     silent: Contract = field(init=False)
     judge: Judge = field(init=False)
     kinds: Mapping[str, str] = field(init=False)
-    roots: dict[str, Offered] = field(factory=dict)
+    roots: dict[Hashable, Offered] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.places = {key: place for place, key in enumerate(self.configuration.keys)}
@@ -105,7 +105,7 @@ class Memo:
         return tuple(self.configuration.calls(key, record, self.configuration.start))
 
     def _offered(self, call: Call) -> Offered:
-        identity = _identity(call)
+        identity = (call.name, identity_of(call.arguments))
         if identity not in self.roots:
             operation = self.contract.operation(self.contract.resolved(call).name)
             if isinstance(operation, Batch) and not operation.atomic:
@@ -186,10 +186,6 @@ class Memo:
             node = found
         node.changes = changes
         return node
-
-
-def _identity(call: Call) -> str:
-    return f"{call.name} {sorted(call.arguments.items())!r}"
 
 
 def _silent(*_given: Any) -> None:

@@ -17,8 +17,9 @@ _PLAIN: Final = frozenset({str, int, bool, NoneType, bytes, float})
 
 
 @cache
-def _members_of(kind: type) -> tuple[str, ...] | None:
-    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else None
+def members_of(kind: type) -> tuple[str, ...]:
+    """The names of the members of a type of values, none where it has no named ones."""
+    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
 
 
 def shifted(value: Any, by: int, instants: Instants) -> Any:
@@ -58,8 +59,8 @@ def _rebuilt(value: Any, inner: Callable[[Any], Any], members: Callable[[type, d
     kind = type(value)
     if kind in _PLAIN or value == ():
         return value
-    names = _members_of(kind)
-    if names is not None:
+    names = members_of(kind)
+    if names:
         found = {name: part if type(part := getattr(value, name)) in _PLAIN else inner(part) for name in names}
         return kind(**members(kind, found))
     if isinstance(value, Mapping):

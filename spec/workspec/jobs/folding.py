@@ -1,7 +1,7 @@
 """What tells two records of a job store apart, for a search that merges all others.
 
-Left out of a row: its instant of enqueueing, its fence (a caller names it by what it is now), and what its last run was
-charged, once that run is over. Left out of a register entry: since when, and after how many crashes. No rule reads them.
+Left out of a row: its instant of enqueueing, its fence (a caller names it by what it is now), how often each step of its
+checkpoint crashed, and what its last run was charged, once that run is over. Left out of a register entry: since when, and after how many crashes. No rule reads them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from math import lcm
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from workspec.core.record import Record
 from workspec.jobs.facts import (
@@ -79,7 +79,7 @@ def _row(facts: JobFacts, now_ms: int, fineness: Fineness) -> Hashable:
     kept = (
         *(facts.kind, facts.schema_version, facts.payload, facts.queue, facts.partition_key, facts.rate_class),
         *(facts.weight, facts.fingerprint, facts.priority, facts.max_attempts, facts.retention_ms, facts.tags),
-        *(facts.sticky_worker, facts.unique_key, facts.state, attempt, crashes, facts.checkpoint),
+        *(facts.sticky_worker, facts.unique_key, facts.state, attempt, crashes),
         *(facts.row if fineness.rows else None, *_written(facts)),
     )
     if facts.finalized_at_ms is not None:
@@ -96,6 +96,7 @@ def _written(facts: JobFacts) -> tuple[Any, ...]:
     return (
         facts.result,
         output and (output.schema_version, output.content),
+        evolve(facts.checkpoint, crashes_by_step=tuple(step for step, _ in facts.checkpoint.crashes_by_step)),
         progress and (progress.current, progress.total, progress.message),
     )
 
