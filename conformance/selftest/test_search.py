@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from workcert.search.evidence import keys_of
 
 from workcert.cases import Call as CallStep
 from workcert.cases import Case, calls_of, contracts, parse, write
 from workcert.codec import references, resolve, structure, to_json
 from workcert.search import RULES, Progress, SearchResult, command, run, search
-from workcert.search.evidence import keys_of
 from workspec.core.configuration import Taken
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Accepted, Committed, apply

@@ -12,8 +12,8 @@ from tabulate import tabulate
 
 from workcert.binding import bindings
 from workcert.cases.write import write
-from workcert.search.reach import search
 from workcert.search.progress import Progress
+from workcert.search.reach import search
 from workcert.search.result import SearchResult
 from workspec.core.condition import ABOVE, AT, BELOW
 from workspec.core.configuration import Configuration

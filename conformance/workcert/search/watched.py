@@ -76,7 +76,7 @@ def whole(record: Any) -> Record | None:
 
 def watched_facts(facts: Any, place: int, watch: Watch) -> Any:
     """Facts that are taken for the facts themselves by everyone but `type`."""
-    stand_in = object.__new__(_watched_class(type(facts)))
+    stand_in: Any = object.__new__(_watched_class(type(facts)))  # type: ignore[arg-type]
     own = object.__getattribute__(stand_in, "__dict__")
     own["facts"], own["place"], own["watch"] = facts, place, watch
     return stand_in

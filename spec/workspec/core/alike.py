@@ -29,7 +29,9 @@ def shifted(value: Any, by: int, instants: Instants) -> Any:
     """
     if by == 0:
         return value
-    return _rebuilt(value, lambda part: shifted(part, by, instants), lambda kind, part: _later(kind, part, by, instants))
+    return _rebuilt(
+        value, lambda part: shifted(part, by, instants), lambda kind, part: _later(kind, part, by, instants)
+    )
 
 
 def _later(kind: type, members: dict[str, Any], by: int, instants: Instants) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def _rebuilt(value: Any, inner: Callable[[Any], Any], members: Callable[[type, d
     kind = type(value)
     if kind in _PLAIN or value == ():
         return value
-    names = members_of(kind)
+    names = members_of(kind)  # type: ignore[arg-type]
     if names:
         found = {name: part if type(part := getattr(value, name)) in _PLAIN else inner(part) for name in names}
         return kind(**members(kind, found))

@@ -1,7 +1,8 @@
 """What tells two records of a job store apart, for a search that merges all others.
 
 Left out of a row: its instant of enqueueing, its fence (a caller names it by what it is now), how often each step of its
-checkpoint crashed, and what its last run was charged, once that run is over. Left out of a register entry: since when, and after how many crashes. No rule reads them.
+checkpoint crashed, and what its last run was charged, once that run is over. Left out of a register entry: since when,
+and after how many crashes. No rule reads them.
 """
 
 from __future__ import annotations
@@ -92,11 +93,11 @@ def _row(facts: JobFacts, now_ms: int, fineness: Fineness) -> Hashable:
 
 
 def _written(facts: JobFacts) -> tuple[Any, ...]:
-    output, progress = facts.output, facts.progress
+    output, progress, checkpoint = facts.output, facts.progress, facts.checkpoint
     return (
         facts.result,
         output and (output.schema_version, output.content),
-        evolve(facts.checkpoint, crashes_by_step=tuple(step for step, _ in facts.checkpoint.crashes_by_step)),
+        evolve(checkpoint, crashes_by_step=tuple((step, 0) for step, _count in checkpoint.crashes_by_step)),
         progress and (progress.current, progress.total, progress.message),
     )
 

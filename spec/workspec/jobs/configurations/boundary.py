@@ -32,9 +32,7 @@ def _large_batch(**members: Any) -> tuple[Envelope, ...]:
     """Just more bytes than a batch may hold, each envelope as large as it may be."""
     payload = bytes(values.MAX_PAYLOAD_BYTES)
     count = values.MAX_BATCH_BYTES // values.MAX_PAYLOAD_BYTES
-    return tuple(envelope(f"a{number}", payload=payload) for number in range(count - 1)) + (
-        envelope("last", **members),
-    )
+    return (*(envelope(f"a{number}", payload=payload) for number in range(count - 1)), envelope("last", **members))
 
 
 _SPARE: Final = (

@@ -114,7 +114,10 @@ OPERATORS: Final = Jobs(
         ack("skip"),
         ack("retry"),
         ack("undecodable"),
-        *(evolve(EDIT, arguments={**EDIT.arguments, "schema_version": version}) for version in (0, 1, 2**31 - 1, 2**31)),
+        *(
+            evolve(EDIT, arguments={**EDIT.arguments, "schema_version": version})
+            for version in (0, 1, 2**31 - 1, 2**31)
+        ),
         evolve(EDIT, arguments={**EDIT.arguments, "payload": bytes(values.MAX_PAYLOAD_BYTES)}),
         evolve(EDIT, arguments={**EDIT.arguments, "payload": bytes(values.MAX_PAYLOAD_BYTES + 1)}),
     ),
