@@ -1,6 +1,6 @@
 """Search: every state that the specification reaches within a small configuration, breadth first."""
 
-from workcert.search.command import run
+from workcert.search.command import run, run_all
 from workcert.search.memo import RULES
 from workcert.search.path import FoldError, Path, Step, case_of
 from workcert.search.progress import Progress
@@ -21,5 +21,6 @@ __all__ = [
     "case_of",
     "reach",
     "run",
+    "run_all",
     "search",
 ]

@@ -1,8 +1,8 @@
 """What tells two records of a job store apart, for a search that merges all others.
 
-Left out of a row: its instant of enqueueing, its fence (a caller names it by what it is now), how often each step of its
-checkpoint crashed, and what its last run was charged, once that run is over. Left out of a register entry: since when,
-and after how many crashes. No rule reads them.
+Left out of a row: its instant of enqueueing, its fence (a caller names it by what it is now), how often each step of
+its checkpoint crashed, and what its last run was charged, once that run is over. Left out of a register entry: since
+when, and after how many crashes. No rule reads them.
 """
 
 from __future__ import annotations

@@ -35,11 +35,6 @@ def _large_batch(**members: Any) -> tuple[Envelope, ...]:
     return (*(envelope(f"a{number}", payload=payload) for number in range(count - 1)), envelope("last", **members))
 
 
-_SPARE: Final = (
-    values.MAX_BATCH_BYTES
-    - (values.MAX_BATCH_BYTES // values.MAX_PAYLOAD_BYTES - 1) * (values.MAX_PAYLOAD_BYTES + 20)
-    - 64
-)
 _FAULTY: Final = (
     _with(id=""),
     _with(kind="not a kind"),
@@ -81,7 +76,10 @@ VALIDATION: Final = Jobs(
         *each_alone(*_FAULTY, _PLAIN, _FULLEST, _with(kind="other")),
         tuple(envelope(f"a{number}") for number in range(values.MAX_BATCH + 1)),
         _large_batch(payload=bytes(values.MAX_PAYLOAD_BYTES)),
-        _large_batch(payload=bytes(_SPARE - 40), tags=tuple(f"{number:064}" for number in range(values.MAX_TAGS))),
+        _large_batch(
+            payload=bytes(values.MAX_PAYLOAD_BYTES - 1000),
+            tags=tuple(f"{number:064}" for number in range(values.MAX_TAGS)),
+        ),
         (_PLAIN, _PLAIN),
         (_PLAIN, envelope("b", unique_key=b"k", unique_replace=1)),
         (_PLAIN, envelope("b")),

@@ -46,6 +46,9 @@ class Ask:
     of: str | None = None
 
 
+_COARSE: Final = Fineness()
+
+
 @frozen(eq=False)
 class Jobs:
     """A configuration.
@@ -64,7 +67,7 @@ class Jobs:
     asks: tuple[Ask, ...] = ()
     general: tuple[Call, ...] = ()
     others: tuple[str, ...] = ()
-    fineness: Fineness = Fineness()
+    fineness: Fineness = _COARSE
     most_rows: int | None = None
     patience_ms: int | None = None
     waits: tuple[int, ...] = ()

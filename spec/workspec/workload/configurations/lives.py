@@ -93,6 +93,7 @@ MISFITS: Final = (
 )
 """Calls that are refused, or change nothing, wherever they are made."""
 
+SHORT_DEADLINES: Final = Timeouts(queue_ms=1000, claim_ms=1000, execution_ms=2000, heartbeat_ms=1000, overall_ms=2000)
 ALL_DEADLINES: Final = Timeouts(queue_ms=1000, claim_ms=1000, execution_ms=2000, heartbeat_ms=1000, overall_ms=4000)
 
 
@@ -103,7 +104,7 @@ def of(key: str, *asks: Ask) -> tuple[Ask, ...]:
 CI: Final = Workloads(
     "ci",
     "one workload with every deadline and two attempts, one worker, an operator; every kind of refusal",
-    requests=(request("one", policy(2, "fixed", 1000, 1000, "worker_failure", "timeout"), ALL_DEADLINES),),
+    requests=(request("one", policy(2, "fixed", 1000, 1000, "worker_failure", "timeout"), SHORT_DEADLINES),),
     asks=(*LIFE, *MISFITS),
 )
 _NO_ATTEMPTS: Final = request("none", policy(0, "fixed", 0, 0))
