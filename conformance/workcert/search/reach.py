@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from workcert.search.breadth import Breadth
 from workcert.search.path import Path, case_of, path_to
@@ -50,7 +50,8 @@ def reach(contract: Contract, configurations: Iterable[Configuration], progress:
 
     Args:
         contract: the rules.
-        configurations: in the order in which they are named; of equally short paths the first configuration's counts.
+        configurations: in the order in which they are named; of equally short paths the first configuration's counts,
+            and those of configurations that stand aside only where there is no other.
         progress: told every thousand states.
 
     Raises:
@@ -59,16 +60,23 @@ def reach(contract: Contract, configurations: Iterable[Configuration], progress:
     """
     paths: dict[Raw, Path] = {}
     searched = []
-    for configuration in configurations:
+    ordered = tuple(configurations)
+    aside = {each.name for each in ordered if each.aside}
+    for configuration in ordered:
         breadth = Breadth(contract, configuration, None, progress)
         breadth.run()
         searched.append(_result(breadth))
         for raw, way in breadth.targets.items():
             path = path_to(breadth, way, raw)
-            if raw not in paths or len(path.steps) < len(paths[raw].steps):
+            known = paths.get(raw)
+            if known is None or _rank(path, aside) < _rank(known, aside):
                 paths[raw] = path
     found = {Target(*raw): paths[raw] for raw in sorted(paths)}
     return Reached(contract.name, digest(contract), tuple(searched), found, tuple(_unreached(contract, found)))
+
+
+def _rank(path: Path, aside: Container[str]) -> tuple[bool, int]:
+    return path.configuration in aside, len(path.steps)
 
 
 def _unreached(contract: Contract, found: Mapping[Target, Path]) -> Iterator[Target]:

@@ -56,6 +56,11 @@ def write(reached: Reached, folder: Path) -> Path:
     return file
 
 
+def _cell(plain: dict[str, Any]) -> Cell:
+    state, operation, rule = plain["name"]
+    return Cell(state, operation, rule, plain["in"], plain["by"])
+
+
 def read(folder: Path) -> Searched | None:
     """The result that is kept in a folder, None where there is none.
 
@@ -71,7 +76,7 @@ def read(folder: Path) -> Searched | None:
         return Searched(
             digest=str(plain["digest"]),
             worlds=tuple(World(w["name"], w["text"], w["states"], w["frontier"]) for w in plain["configurations"]),
-            cells=tuple(Cell(*c["name"], c["in"], c["by"]) for c in plain["reached"] if c["kind"] == CELL),
+            cells=tuple(_cell(each) for each in plain["reached"] if each["kind"] == CELL),
             missing=tuple((u[0], tuple(u[1:])) for u in plain["unreached"]),
             missing_text=str(plain["unreached_are"]),
         )

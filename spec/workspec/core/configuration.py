@@ -90,6 +90,10 @@ class Configuration(Protocol):
         """Time may also go to every instant at which a rule turns."""
 
     @property
+    def aside(self) -> bool:
+        """Its paths are told only where no other configuration has one: they need what few stores have."""
+
+    @property
     def laws(self) -> tuple[Law, ...]: ...
 
     def calls(self, key: str | None, record: Record | None, now: int) -> Iterable[Call]:

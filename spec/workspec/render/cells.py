@@ -17,8 +17,8 @@ CELLS: Final = "cells.md"
 
 @frozen
 class Cell:
-    """``rule``: the key of the check that decides, empty where all let the call through. ``path``: calls in words, found
-    in the configuration ``world``."""
+    """``rule``: the key of the check that decides, empty where all let the call through. ``path``: calls in words, as
+    found in the configuration ``world``."""
 
     state: str
     operation: str
@@ -60,8 +60,8 @@ def cell_blocks(contract: Contract, searched: Searched | None) -> tuple[str, ...
         *((stale,) if searched.digest != now else ()),
         "What an operation does with a record in a state: the check that decides, or *accepted* where all let the call "
         "through, with the requirements named there and the shortest sequence of calls that shows it. A number after a "
-        "plus is the time that passes before the call. *whole call*: a check that is asked before the call turns to any "
-        "record.",
+        "plus is the time that passes before the call. *whole call*: a check that is asked before the call turns to "
+        "any record.",
         table(
             ("configuration", "what it is", "states", "frontier"),
             [

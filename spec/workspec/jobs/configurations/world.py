@@ -73,6 +73,7 @@ class Jobs:
     waits: tuple[int, ...] = ()
     to_instants: bool = False
     start: int = 10_000
+    aside: bool = False
     renamings: tuple[Mapping[str, str], ...] = ()
     keys: tuple[str, ...] = field(init=False)
 

@@ -155,5 +155,5 @@ LEGACY: Final = Workloads(
         _inconsistent_file(),
         Call("migrate", {"source": b"[]"}),
     ),
-    waits=(1,),
+    aside=True,
 )

@@ -66,6 +66,7 @@ class Workloads:
     waits: tuple[int, ...] = (1,)
     to_instants: bool = False
     start: int = 0
+    aside: bool = False
     renamings: tuple[Mapping[str, str], ...] = ()
     keys: tuple[str, ...] = field(init=False)
 
