@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from workcert.cases.contracts import contracts
 from workcert.cases.model import Call as CallStep
-from workcert.cases.model import Case, Header
+from workcert.cases.model import Case, Header, Transaction
 from workcert.codec import Ref, to_json
 from workcert.search.targets import Raw, kinds_of_keys, shown_by
 from workspec.core.alike import renamed
@@ -140,11 +141,13 @@ def case_of(contract: Contract, path: Path, requirements: tuple[str, ...], text:
     """
     state: State = {}
     answers: dict[str, Any] = {}
-    steps: list[CallStep] = []
+    steps: list[CallStep | Transaction] = []
+    calls = contracts()[contract.name].calls
     for number, step in enumerate(path.steps, start=1):
         step_id, call = f"s{number}", step.call
         args = {name: to_json(value) for name, value in call.arguments.items()}
-        steps.append(CallStep(step_id, "A", call.name, _referring(args, answers), _stated(contract, step)))
+        made = CallStep(step_id, "A", call.name, _referring(args, answers), _stated(contract, step))
+        steps.append(_in_transaction(made, step.at) if calls[call.name].inside else made)
         try:
             done = apply(contract, state, call, step.at)
         except RuleError:
@@ -160,6 +163,11 @@ def case_of(contract: Contract, path: Path, requirements: tuple[str, ...], text:
         digest=digest(contract),
     )
     return Case(header, tuple(steps))
+
+
+def _in_transaction(made: CallStep, at: int) -> Transaction:
+    """A call that is made inside a transaction alone, in one of its own."""
+    return Transaction(f"t{made.id}", "A", at, (evolve(made, at=None),), "commit")
 
 
 def _stated(contract: Contract, step: Step) -> int | None:
