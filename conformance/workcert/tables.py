@@ -17,6 +17,7 @@ from typing import Final
 from attrs import frozen
 
 from workcert.certificates import DamagedCertificate, certificates
+from workcert.search import stored
 from workspec.core.contract import Contract, digest
 from workspec.jobs.contract import CONTRACT as JOBS
 from workspec.render.markdown import GENERATED, code, plain, table
@@ -28,6 +29,7 @@ CONTRACTS: Final[Mapping[str, Contract]] = {contract.name: contract for contract
 """The contracts with tables, in the order in which the index lists them."""
 
 DIFFERS, MISSING, SUPERFLUOUS = "differs", "is missing", "is no longer generated"
+STALE: Final = "is of an older specification; to search anew"
 
 
 @frozen
@@ -71,7 +73,7 @@ def write_tables(contract: Contract, directory: Path) -> tuple[Path, ...]:
     Raises:
         OSError: the directory or a file cannot be written.
     """
-    return _write_files(render(contract), directory)
+    return _write_files(render(contract, searched=stored.read(directory)), directory)
 
 
 def check_tables(contract: Contract, directory: Path) -> list[Difference]:
@@ -80,7 +82,11 @@ def check_tables(contract: Contract, directory: Path) -> list[Difference]:
     Raises:
         OSError: a file cannot be read.
     """
-    return _check_files(render(contract), directory)
+    searched = stored.read(directory)
+    found = _check_files(render(contract, searched=searched), directory)
+    if searched is not None and searched.digest != digest(contract):
+        found.append(Difference(directory / stored.NAME, f"{STALE}: workcert search {contract.name} --all --write"))
+    return found
 
 
 def write_index(folder: Path) -> tuple[Path, ...]:
@@ -180,7 +186,7 @@ def run(check: bool, contracts: Iterable[str] = (), out: Path | str | None = Non
     act = _check if check else _write
     try:
         return max(act(names, folder))
-    except DamagedCertificate as error:
+    except (DamagedCertificate, stored.DamagedSearch) as error:
         print(error)
         return 2
     except OSError as error:

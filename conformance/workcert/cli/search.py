@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from workcert.cli.arguments import count, wanted_bindings
+from workcert.cli.complaint import ReadableError
 
 
 def add(subparsers: Any) -> None:
@@ -16,6 +17,8 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("contract", metavar="CONTRACT", help="as in 'workload'")
     parser.add_argument("--configuration", metavar="NAME", help="which one (default: the contract's first)")
+    parser.add_argument("--all", action="store_true", help="all of them, and the shortest path to whatever they reach")
+    parser.add_argument("--write", action="store_true", help="with --all: keep the result for the tables, in reports")
     parser.add_argument("--limit", metavar="N", type=count, help="stop after this many states")
     parser.add_argument("--json", action="store_true", help="for programs")
     parser.set_defaults(run=run)
@@ -25,4 +28,8 @@ def run(args: argparse.Namespace) -> int:
     from workcert import search
 
     wanted_bindings(args.contract)
+    if args.write and not args.all:
+        raise ReadableError("--write keeps what all configurations reach: give --all as well")
+    if args.all:
+        return int(search.run_all(args.contract, args.json, args.write))
     return int(search.run(args.contract, args.configuration, args.limit, args.json))

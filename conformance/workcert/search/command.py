@@ -6,20 +6,27 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from tabulate import tabulate
 
 from workcert.binding import bindings
 from workcert.cases.write import write
-from workcert.search.breadth import search
-from workcert.search.result import Progress, SearchResult
+from workcert.search import stored
+from workcert.search.brief import brief_path
+from workcert.search.progress import Progress
+from workcert.search.reach import reach, search
+from workcert.search.result import Reached, SearchResult
+from workcert.search.targets import KINDS
 from workspec.core.condition import ABOVE, AT, BELOW
 from workspec.core.configuration import Configuration
+from workspec.jobs.configurations import CONFIGURATIONS as JOBS
 from workspec.workload.configurations import CONFIGURATIONS as WORKLOAD
 
-CONFIGURATIONS: Final[Mapping[str, Sequence[Configuration]]] = {"workload": WORKLOAD}
+CONFIGURATIONS: Final[Mapping[str, Sequence[Configuration]]] = {"workload": WORKLOAD, "jobs": JOBS}
 """By contract; the first is taken when none is named."""
+DEFAULT_OUT: Final = Path("reports")
 
 HOLDS, BROKEN, CANNOT_RUN = 0, 1, 2
 
@@ -28,7 +35,7 @@ def run(contract_name: str, configuration_name: str | None, limit: int | None, a
     """Search a configuration and print what was found.
 
     Args:
-        contract_name: ``workload``.
+        contract_name: ``workload`` or ``jobs``.
         configuration_name: one of its configurations, the first if None.
         limit: stop after so many states.
         as_json: for programs; the report then holds the cases of violations as text.
@@ -46,6 +53,53 @@ def run(contract_name: str, configuration_name: str | None, limit: int | None, a
     result = search(bindings()[contract_name].contract, chosen[0], limit, _progress_on_terminal())
     print(json.dumps(as_plain(result), indent=2) if as_json else as_text(result, chosen[0].text))
     return BROKEN if result.violations else HOLDS
+
+
+def run_all(contract_name: str, as_json: bool, write: bool, out: Path | None = None) -> int:
+    """Search all configurations of a contract and print what they reach together.
+
+    Args:
+        contract_name: ``workload`` or ``jobs``.
+        as_json: for programs.
+        write: keep the result beside the tables of the contract, which show it.
+        out: the folder of all tables; None for the usual one.
+
+    Returns:
+        As `run`.
+    """
+    configurations = CONFIGURATIONS.get(contract_name, ())
+    if not configurations:
+        print(f"workcert search: contract {contract_name!r} has no configuration to search", file=sys.stderr)
+        return CANNOT_RUN
+    reached = reach(bindings()[contract_name].contract, configurations, _progress_on_terminal())
+    print(json.dumps(stored.as_plain(reached), indent=2) if as_json else as_table(reached))
+    if write:
+        file = stored.write(reached, (out or DEFAULT_OUT) / contract_name)
+        print(f"wrote {file}; to print it into the tables: workcert tables", file=sys.stderr)
+    return BROKEN if any(result.violations for result in reached.searched) else HOLDS
+
+
+def as_table(reached: Reached) -> str:
+    """What a contract's configurations reach, for people."""
+    worlds = [
+        (each.configuration, f"{each.states:,}", each.depth, "empty" if each.frontier_empty else f"{each.frontier:,}")
+        for each in reached.searched
+    ]
+    kinds = [
+        (kind, sum(t.kind == kind for t in reached.paths), sum(t.kind == kind for t in reached.unreached))
+        for kind in KINDS
+    ]
+    found = [(target.kind, target.text, path.configuration, brief_path(path)) for target, path in reached.paths.items()]
+    violations = [each for result in reached.searched for each in result.violations]
+    parts = [
+        f"{reached.contract}, digest {reached.digest}",
+        tabulate(worlds, ("configuration", "states", "longest path", "frontier"), "plain", disable_numparse=True),
+        tabulate(kinds, ("kind", "reached", "not reached"), "plain"),
+        *(f"{each.requirement}: {each.text}\n{write(each.case)}" for each in violations),
+        tabulate(found, ("kind", "target", "configuration", "shortest sequence"), "plain", disable_numparse=True),
+        _listed(f"Each {reached.unreached_text}", [f"{each.kind} {each.text}" for each in reached.unreached]),
+    ]
+    return "\n\n".join(part for part in parts if part)
 
 
 def as_plain(result: SearchResult) -> dict[str, Any]:
@@ -98,11 +152,12 @@ def _listed(title: str, lines: Sequence[str]) -> str:
 def _progress_on_terminal() -> Callable[[Progress], None] | None:
     if not sys.stderr.isatty():
         return None
-    began = time.monotonic()
+    began: dict[str, float] = {}
 
     def show(now: Progress) -> None:
-        rate = now.states / max(time.monotonic() - began, 0.001)
-        line = f"{now.states:,} states, {now.frontier:,} to look at, depth {now.depth}, {rate:,.0f} states/s"
-        print(f"\r{line:<78}", end="" if now.frontier else "\n", file=sys.stderr, flush=True)
+        rate = now.states / max(time.monotonic() - began.setdefault(now.configuration, time.monotonic()), 0.001)
+        far = f"{now.states:,} states, {now.frontier:,} to look at, depth {now.depth}, {rate:,.0f} states/s"
+        line = f"{now.configuration}: {far}"
+        print(f"\r{line:<90}", end="" if now.frontier else "\n", file=sys.stderr, flush=True)
 
     return show

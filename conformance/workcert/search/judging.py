@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from attrs import define, field, frozen
 
+from workcert.search.watched import whole
 from workspec.core.configuration import Law, Taken
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Refused
-from workspec.core.record import State
+from workspec.core.record import Record
 
 
 @frozen
@@ -21,43 +22,46 @@ class Broken:
 
 @define(eq=False)
 class Judge:
-    """Judges the calls on one state after the other. What they leave as it was is judged once for each state."""
+    """What a call leaves as it was is judged once for each record and each code of a refusal (`broken_by_rest`)."""
 
     contract: Contract
     laws: tuple[Law, ...]
-    shown: dict[str, Any] = field(factory=dict)
-    left_alone: set[tuple[str, str | None]] = field(factory=set)
+    shown: dict[int, Any] = field(factory=dict)
 
-    def turn_to(self, state: State) -> None:
-        self.shown = {key: self.contract.present(record) for key, record in state.items()}
-        self.left_alone = set()
-
-    def broken_by(self, taken: Taken) -> Iterator[Broken]:
-        """Every invariant and law that the call breaks."""
+    def broken_by(self, taken: Taken, keys: Iterable[str]) -> Iterator[Broken]:
+        """Every invariant that the call breaks in a record that it changed, and every law that it breaks. ``keys``: of
+        the records that the laws are asked about."""
         outcome = taken.done.outcome
         code = outcome.code if isinstance(outcome, Refused) else None
         addressed = taken.done.decision.scope.key
-        changed = taken.changed
-        for key in taken.before.keys() | changed:
+        for key in taken.changed:
             # A refusal speaks of the addressed record; of the others it says nothing.
             said = code if key == addressed else None
-            if key in changed:
-                yield from self._broken_in(taken, key, said)
-            elif (key, said) not in self.left_alone:
-                self.left_alone.add((key, said))
-                yield from self._broken_by_step(self.shown[key], self.shown[key], said)
+            after = taken.done.state.get(key)
+            yield from self._broken_in(whole(taken.before.get(key)), after, said)
         for law in self.laws:
-            if not law.holds(taken):
+            if (not law.calls or taken.call.name in law.calls) and not law.holds(taken, keys):
                 yield Broken(law.requirement, law.text)
 
-    def _broken_in(self, taken: Taken, key: str, code: str | None) -> Iterator[Broken]:
-        record = taken.done.state.get(key)
-        after = None if record is None else self.contract.present(record)
-        yield from self._broken_by_step(self.shown.get(key), after, code)
-        if after is None:
+    def broken_by_rest(self, number: int, record: Record, code: str | None) -> Iterator[Broken]:
+        """Every invariant that a call breaks by leaving the record as it is. ``number`` is the record's own."""
+        if not self.contract.shows(record):
+            return
+        if number not in self.shown:
+            self.shown[number] = self.contract.present(record)
+        shown = self.shown[number]
+        yield from self._broken_by_step(shown, shown, code)
+
+    def _broken_in(self, before: Record | None, after: Record | None, code: str | None) -> Iterator[Broken]:
+        if not all(record is None or self.contract.shows(record) for record in (before, after)):
+            return
+        present = self.contract.present
+        shown = None if after is None else present(after)
+        yield from self._broken_by_step(None if before is None else present(before), shown, code)
+        if shown is None:
             return
         for invariant in self.contract.invariants:
-            if invariant.of == "record" and not invariant.holds(after):
+            if invariant.of == "record" and not invariant.holds(shown):
                 yield Broken(invariant.requirement, invariant.text)
 
     def _broken_by_step(self, before: Any, after: Any, code: str | None) -> Iterator[Broken]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from workcert.cases.model import Case
+from workcert.search.path import Path
+from workcert.search.targets import Target
 
 
 @frozen
@@ -19,24 +21,15 @@ class Violation:
 
 
 @frozen
-class Progress:
-    """How far a search is. ``frontier`` counts the states whose calls have not been made yet."""
-
-    states: int
-    transitions: int
-    frontier: int
-    depth: int
-
-
-@frozen
 class SearchResult:
-    """``states`` differ in their folds; ``transitions`` counts calls and steps of time; ``depth`` is the length of
-    the longest of the shortest paths. ``never_fired``: keys of checks, rows of tables, transitions and effects that
-    took no part. ``sides``: for each comparison that was asked, the sides of its bound that were seen; of those past
-    an instant often only *at*, since a state stands for all in which that instant has passed."""
+    """``states`` differ in their folds, and in more than names that a configuration may exchange; ``transitions``
+    counts calls and steps of time; ``depth`` is the length of the longest of the shortest paths. ``never_fired``: keys
+    of checks, rows of tables, transitions and effects that took no part. ``sides``: for each comparison that was asked,
+    the sides of its bound that were seen."""
 
     contract: str
     configuration: str
+    text: str
     states: int
     transitions: int
     depth: int
@@ -49,3 +42,32 @@ class SearchResult:
     def frontier_empty(self) -> bool:
         """Every state that can be reached was looked at, so what was not found does not exist here."""
         return self.frontier == 0
+
+
+@frozen
+class Reached:
+    """What the configurations of a contract reach together.
+
+    ``paths``: for each target a shortest path, of the first configuration that has one so short. ``unreached``: what
+    could be asked for and no configuration reaches, cells as far as no check at all decides there (their last name is
+    then empty). Where `closed`, that is shown for each configuration; else it was only not found.
+    """
+
+    contract: str
+    digest: str
+    searched: tuple[SearchResult, ...]
+    paths: Mapping[Target, Path]
+    unreached: tuple[Target, ...]
+
+    @property
+    def closed(self) -> bool:
+        return all(result.frontier_empty for result in self.searched)
+
+    @property
+    def unreached_text(self) -> str:
+        """The statement that stands for every target that is not reached."""
+        names = ", ".join(result.configuration for result in self.searched)
+        if self.closed:
+            return f"unreachable within configuration {names} (frontier empty)"
+        left = ", ".join(result.configuration for result in self.searched if not result.frontier_empty)
+        return f"not found within configuration {names} (not all of {left} was looked at)"

@@ -73,11 +73,16 @@ def _as_it_is(call: Call) -> Call:
     return call
 
 
+def _always(_record: Record) -> bool:
+    return True
+
+
 @frozen(eq=False)
 class Contract:
     """``present`` turns a record of the model into the vocabulary's record, ``absorb`` the other way (for injection
-    and migration); ``fold`` gives what search takes for the identity of a state at an instant; ``instant`` is the
-    ``now`` of a call, from the call and the time that the caller states, if any. ``comparisons`` says which
+    and migration); ``shows`` says whether a record is one that `present` knows, where a store keeps several kinds.
+    ``instants`` names the members that are instants, by the type that has them. ``instant`` is the ``now`` of a call,
+    from the call and the time that the caller states, if any. ``comparisons`` says which
     requirements a judge shows by comparing: ``version`` (moved exactly on a change), ``refusal`` (changed nothing),
     ``others`` (no other record changed), ``restart`` (all as before it), ``stale view`` (a handle that did not see
     another's commit), ``read`` (what was committed), ``transaction`` (nothing seen of it before its commit) and the
@@ -100,13 +105,14 @@ class Contract:
     empty_log: Any
     present: Callable[[Record], Any]
     absorb: Callable[[Any, int | None], Record]
-    fold: Callable[[Record, int], Hashable]
+    instants: Mapping[type, tuple[str, ...]]
     instant: Callable[[Call, int | None], int]
     comparisons: Mapping[str, tuple[str, ...]]
     shown_as: Mapping[str, str]
     resolved: Callable[[Call], Call] = _as_it_is
     """A call of the port as the call of an operation: one method may be several operations, or another one with some
     of its arguments set."""
+    shows: Callable[[Record], bool] = _always
     symptoms: Mapping[str, tuple[str, ...]] = field(factory=dict)
     """By the id under which a fault is seen, the ids of what may have caused it earlier, where no record shows it."""
     _by_name: dict[str, AnyOperation] = field(init=False, repr=False)

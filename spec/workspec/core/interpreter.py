@@ -25,7 +25,7 @@ from workspec.core.outcome import (
     Refused,
     keys_of_checks,
 )
-from workspec.core.record import Record, State
+from workspec.core.record import Record, State, copied
 from workspec.core.rule import AnyOperation, Batch, Check, Draw, Operation, Reply, Skip
 from workspec.core.scope import Call, Scope, Trace
 
@@ -132,6 +132,7 @@ def _decide_operation(contract: Contract, operation: Operation, scope: Scope, wi
         if order and _others_compete(operation.checks[position + 1 :], scope):
             scope.trace.requirements.extend(order)
         return _end_with(check, keys[position], operation, scope, draft)
+    scope.trace.met.append((scope.key, ""))
     scope.trace.requirements.extend(operation.requirements)
     draft.take(operation.steps)
     return Decision(operation, scope, None, draft.parts(scope.key))
@@ -173,6 +174,7 @@ def _decide_batch(contract: Contract, operation: Batch, scope: Scope) -> Decisio
                 acts[index] = bool(check.committing)
     for index, inner in enumerate(scopes):
         if alive[index]:
+            scope.trace.met.append((inner.key, ""))
             drafts[index].take(operation.steps)
             inner.trace.requirements.extend(operation.requirements)
     parts = tuple(
@@ -216,6 +218,7 @@ def _decide_draw(contract: Contract, operation: Draw, scope: Scope) -> Decision:
                 draft.take(check.committing)
                 break
         else:
+            scope.trace.met.append((candidate, ""))
             draft.take(operation.steps)
             taken.append(candidate)
             scope.index = len(taken)
@@ -234,6 +237,7 @@ def _holds(check: Check, key: str, scope: Scope) -> bool:
         scope.trace.passed.append(key)
         return False
     scope.trace.fired.append(key)
+    scope.trace.met.append((scope.key, key))
     scope.trace.requirements.extend(check.requirements)
     return True
 
@@ -287,7 +291,7 @@ def _each_in_its_moment(
 
 
 def _with_changes(state: State, changes: Iterable[Change]) -> State:
-    after = dict(state)
+    after = copied(state)
     for change in changes:
         if change.record is None:
             after.pop(change.key, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any, TypeVar
 
 from attrs import frozen
@@ -23,13 +23,20 @@ State = Mapping[str, Record]
 """A committed store: records by key. Never changed in place."""
 
 
+def copied(state: State) -> MutableMapping[str, Record]:
+    """A copy to be changed. A state that watches its readers copies itself, for a copy is no reading."""
+    own: Callable[[], MutableMapping[str, Record]] | None = getattr(state, "copied", None)
+    return dict(state) if own is None else own()
+
+
 def replaced(value: T, changes: Mapping[str, Any]) -> T:
     """A copy of a frozen attrs value (made with ``slots=False``) with some fields changed.
 
     `attrs.evolve` runs every initialiser again, which costs ten times as much on the facts of a record; the model
     applies one such change for each effect.
     """
-    copy = object.__new__(type(value))
+    # Of its class, not of its type: facts that are watched stand in for the facts themselves.
+    copy = object.__new__(value.__class__)
     copy.__dict__.update(value.__dict__)
     copy.__dict__.update(changes)
     return copy

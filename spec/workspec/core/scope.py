@@ -26,13 +26,15 @@ class Trace:
 
     ``fired``: keys of the checks, rows, effects and moves that decided or acted. ``passed``: keys of the checks
     that were asked and let the call through. ``requirements``: ids of all that fired. ``sides``: for each
-    comparison that was asked, its key and *below*, *at* or *above*.
+    comparison that was asked, its key and *below*, *at* or *above*. ``met``: for each record that the call came to,
+    its key and the key of the check that decided on it, empty where every check let it through.
     """
 
     fired: list[str] = field(factory=list)
     passed: list[str] = field(factory=list)
     requirements: list[str] = field(factory=list)
     sides: list[tuple[str, str]] = field(factory=list)
+    met: list[tuple[str | None, str]] = field(factory=list)
 
 
 @define

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any, Final
-
-import attrs
 
 from workspec.core.contract import Contract
 from workspec.core.record import Record
 from workspec.core.rule import ids
 from workspec.core.scope import Call
 from workspec.jobs.choices import CHOICES
-from workspec.jobs.facts import EMPTY_LOG, present
+from workspec.jobs.facts import EMPTY_LOG, INSTANTS, JobFacts, present
 from workspec.jobs.invariants import INVARIANTS
 from workspec.jobs.operations import OPERATIONS
 from workspec.jobs.operations.enqueue import blanked
@@ -42,20 +39,6 @@ def absorb(_shown: Any, _version: int | None) -> Record:
     raise TypeError("the jobs contract has no injection")
 
 
-def fold(record: Record, now_ms: int) -> Hashable:
-    """The identity of a record for search, its instants counted from now."""
-    members = []
-    for member in attrs.fields(type(record.facts)):
-        value = getattr(record.facts, member.name)
-        if member.name.endswith("_ms") and isinstance(value, int) and member.name not in _DURATIONS:
-            value = max(value - now_ms, -1)
-        members.append(repr(value))
-    return tuple(members)
-
-
-_DURATIONS: Final = frozenset({"timeout_ms", "deadline_ms", "retention_ms", "window_ms", "periodic_tick_ms"})
-
-
 def instant(_call: Call, at_ms: int | None) -> int:
     """JOB-GEN-02: the store's clock; the kit says where it has put it."""
     return 0 if at_ms is None else at_ms
@@ -78,7 +61,8 @@ CONTRACT: Final = Contract(
     empty_log=EMPTY_LOG,
     present=present,
     absorb=absorb,
-    fold=fold,
+    instants=INSTANTS,
+    shows=lambda record: isinstance(record.facts, JobFacts),
     instant=instant,
     comparisons={
         "version": ids("JOB-GEN-05"),

@@ -146,6 +146,17 @@ class StoreFacts:
 
 
 EMPTY_LOG: Final = JobLog()
+INSTANTS: Final[Mapping[type, tuple[str, ...]]] = {
+    JobFacts: ("scheduled_at_ms", "enqueued_at_ms", "expires_at_ms", "claimed_at_ms", "finalized_at_ms"),
+    HistoryEntry: ("at_ms",),
+    JobOutput: ("updated_at_ms",),
+    JobProgress: ("updated_at_ms",),
+    HoldFacts: ("until_ms",),
+    BucketFacts: ("refilled_at_ms",),
+    FingerprintFacts: ("since_ms",),
+    DutyFacts: ("expires_at_ms",),
+}
+"""The members that are instants. A tick of a schedule is what its owner says it is."""
 NEW_STORE: Final = StoreFacts({}, 0)
 
 

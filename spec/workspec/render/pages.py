@@ -13,6 +13,7 @@ from workspec.core.contract import Contract, digest
 from workspec.core.requirement import Kind, Requirement
 from workspec.core.rule import DecisionTable, TransitionTable
 from workspec.render import jobs, workload
+from workspec.render.cells import CELLS, Searched, cell_blocks
 from workspec.render.errors import error_blocks
 from workspec.render.markdown import code, codes, finished, links, plain, prose, table
 from workspec.render.operations import actor_text, evidence_text, operation_blocks, when_text
@@ -43,10 +44,13 @@ class Page:
     blocks: Callable[[Contract, Presentation], Blocks]
 
 
-def render(contract: Contract, presentation: Presentation | None = None) -> dict[str, str]:
-    """File name to text of every generated page, and of the diagram. ``presentation``: by default the contract's."""
+def render(
+    contract: Contract, presentation: Presentation | None = None, searched: Searched | None = None
+) -> dict[str, str]:
+    """File name to text of every generated page, and of the diagram. ``presentation``: by default the contract's.
+    ``searched``: what a search of the contract found, if one is kept."""
     shown = presentation or PRESENTATIONS.get(contract.name, Presentation())
-    pages = pages_of(contract, shown)
+    pages = pages_of(contract, shown, searched)
     identifiers = [requirement.id for requirement in contract.catalogue]
     name = name_of(contract)
     files = {INDEX: finished(name, _index_blocks(contract, shown, pages), identifiers, INDEX)}
@@ -80,14 +84,20 @@ def overview(contracts: Iterable[Contract], further: Blocks = ()) -> str:
     return finished("Contracts", (*blocks, *further), (), INDEX)
 
 
-def pages_of(contract: Contract, presentation: Presentation) -> tuple[Page, ...]:
+def pages_of(contract: Contract, presentation: Presentation, searched: Searched | None = None) -> tuple[Page, ...]:
     """The pages in the order in which the index lists them; those of the contract alone follow the decisions.
 
     A contract without decision tables, or without events, has no page of them.
     """
     extra = (Page(page.name, page.summary, page.title, _alone(page)) for page in presentation.pages)
     left_out = (() if contract.tables else (DECISIONS,)) + (() if presentation.events else (EVENTS,))
-    return tuple(page for page in (*RULE_PAGES, *extra, *OTHER_PAGES) if page.name not in left_out)
+    cells = Page(
+        CELLS,
+        "What each operation does in each state, and the shortest sequence that shows it.",
+        "Cells",
+        lambda of, _shown: cell_blocks(of, searched),
+    )
+    return tuple(page for page in (*RULE_PAGES, cells, *extra, *OTHER_PAGES) if page.name not in left_out)
 
 
 def _alone(page: ExtraPage) -> Callable[[Contract, Presentation], Blocks]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -100,6 +100,14 @@ class Log:
 
 
 EMPTY_LOG = Log()
+INSTANTS: Final[Mapping[type, tuple[str, ...]]] = {
+    Facts: ("created_at", "next_attempt_at", "ready_at"),
+    Terms: ("not_before",),
+    Claim: ("claimed_at", "expires_at", "last_heartbeat"),
+    Attempt: ("started_at", "ended_at"),
+    Event: ("at",),
+}
+"""The members that are instants."""
 
 
 def present(record: Record) -> Workload:
