@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
-from hypothesis.stateful import RuleBasedStateMachine
 
 from workcert.cases.model import Call, Plain, Restart
 from workcert.machines import legacy_rows
@@ -20,8 +19,8 @@ from workspec.core.choice import UNSEEN
 from workspec.core.interpreter import instants
 
 if TYPE_CHECKING:
+    from workcert.run.campaign import Campaign
     from workcert.run.execution import Execution
-    from workcert.run.stateful import Campaign
 
 HANDLES: Final = ("A", "B")
 TURNS: Final = 4
@@ -45,7 +44,7 @@ DEEDS: Final = {
 }
 
 
-class WorkloadHistory(RuleBasedStateMachine):
+class WorkloadHistory:
     """What the rules of the machine draw from and do; they stand in `machines.workload`."""
 
     campaign: Campaign
