@@ -10,8 +10,9 @@ import asyncio
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Awaitable, Callable, Generator, Hashable
+from types import GeneratorType
+from typing import Any, cast
 
 from attrs import define
 
@@ -25,13 +26,19 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 def settled(value: Any) -> Any:
     """The value, or what it comes to if it has to be awaited."""
-    if not inspect.isawaitable(value):
+    if _is_plain(cast(Hashable, type(value))) or not inspect.isawaitable(value):
         return value
 
     async def wait() -> Any:
         return await value
 
     return asyncio.run_coroutine_threadsafe(wait(), _loop()).result()
+
+
+@functools.cache
+def _is_plain(kind: Hashable) -> bool:
+    """No value of this type has to be awaited; of a generator its code tells, so that each is asked."""
+    return not issubclass(cast("type[Any]", kind), (Awaitable, GeneratorType))
 
 
 def meanwhile(work: Callable[[], None]) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from enum import Enum
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, StrEnum
 from types import NoneType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 from attrs import frozen
@@ -17,7 +16,7 @@ from workspec.core.choice import UNSEEN
 ORDINALS = frozenset({"sequence"})
 """Members whose own values a store may choose, as long as they rise (G-16)."""
 
-_LEAVES: Final = frozenset({str, int, bool, float, frozenset, NoneType})
+_LEAVES: Final = frozenset({str, int, bool, float, bytes, frozenset, NoneType})
 
 
 @frozen
@@ -40,32 +39,52 @@ def differences(expected: Any, seen: Any) -> tuple[Difference, ...]:
 
 
 def _identical(expected: Any, seen: Any) -> bool:
-    """True only for the same values of the same types throughout: the common case, without the paths."""
+    """True only for the same values of the same types throughout: the common case, without the paths. False says
+    nothing."""
+    if expected is seen:
+        return True
     kind = type(expected)
+    if kind in _LEAVES:
+        if kind is type(seen) or (kind is str and isinstance(seen, str)):
+            return bool(expected == seen)
+        return False
+    if isinstance(expected, StrEnum):
+        # The names of a vocabulary are texts, whether a store answers with its members or with their values.
+        return isinstance(seen, str) and str.__eq__(expected, seen) is True
     if kind is not type(seen):
         return False
-    if kind in _LEAVES:
-        return bool(expected == seen)
     if kind is dict:
         return expected.keys() == seen.keys() and all(_identical(each, seen[name]) for name, each in expected.items())
     if kind is list or kind is tuple:
         return len(expected) == len(seen) and all(map(_identical, expected, seen))
-    if not attrs.has(kind):
+    names = _names_of(kind)
+    if names is None:
         return False
-    return all(_identical(getattr(expected, name), getattr(seen, name)) for name in _names_of(cast(Hashable, kind)))
+    for name in names:  # noqa: SIM110 - a generator costs more than the comparisons
+        if not _identical(getattr(expected, name), getattr(seen, name)):
+            return False
+    return True
 
 
-@cache
-def _names_of(kind: Hashable) -> tuple[str, ...]:
-    members = attrs.fields(cast("type[Any]", kind))
-    return tuple(member.name for member in members if member.name not in ORDINALS)
+_NAMES: Final[dict[type[Any], tuple[str, ...] | None]] = {}
+
+
+def _names_of(kind: type[Any]) -> tuple[str, ...] | None:
+    """The members of a carrier that are compared, None for any other type."""
+    try:
+        return _NAMES[kind]
+    except KeyError:
+        members = attrs.fields(kind) if attrs.has(kind) else None
+        names = None if members is None else tuple(each.name for each in members if each.name not in ORDINALS)
+        return _NAMES.setdefault(kind, names)
 
 
 def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
-    if seen is UNSEEN or expected is UNSEEN or isinstance(expected, PRESUMED):
+    if seen is UNSEEN or expected is UNSEEN or isinstance(expected, PRESUMED) or _identical(expected, seen):
         return
-    if attrs.has(type(expected)):
-        yield from _members(path, expected, seen)
+    names = _names_of(type(expected))
+    if names is not None:
+        yield from _members(path, names, expected, seen)
     elif isinstance(expected, Mapping):
         yield from _mapping(path, expected, seen)
     elif isinstance(expected, frozenset) and _is_set(seen):
@@ -77,11 +96,11 @@ def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
         yield Difference(path, expected, seen)
 
 
-def _members(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
+def _members(path: str, names: Sequence[str], expected: Any, seen: Any) -> Iterator[Difference]:
     if not isinstance(seen, type(expected)):
         yield Difference(path, expected, seen)
         return
-    for name in _names_of(cast(Hashable, type(expected))):
+    for name in names:
         inner = f"{path}.{name}" if path else name
         yield from _walk(inner, getattr(expected, name), getattr(seen, name))
 

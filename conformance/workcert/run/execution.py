@@ -61,6 +61,7 @@ class Execution:
     _lost: set[str] = field(factory=set)
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
+    _reads: bool | None = None
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
@@ -73,7 +74,13 @@ class Execution:
         return self.store.backend.binding
 
     def _is_legible(self, key: str) -> bool:
-        return self.binding.legible(key) and (not self.binding.reading or self.store.can_read())
+        return self.binding.legible(key) and (not self.binding.reading or self._can_read())
+
+    def _can_read(self) -> bool:
+        """Asked once: handles of one store have the same methods."""
+        if self._reads is None:
+            self._reads = self.store.can_read()
+        return self._reads
 
     # Steps -----------------------------------------------------------------------------------------------------------
 
@@ -88,7 +95,8 @@ class Execution:
                 run = self._unreadable(
                     step, Unreadable("an answer cannot be compared: it holds itself, or is too deep")
                 )
-        run = attrs.evolve(run, failure=self._as_the_case_says(run.failure))
+        if run.failure is not None:
+            run = attrs.evolve(run, failure=self._as_the_case_says(run.failure))
         self.runs.append(run)
         self.failure = self.failure or run.failure
         return run
