@@ -16,7 +16,6 @@ from workcert.machines.requests import BASE
 from workcert.references import Ref
 from workcert.run.calling import Answered
 from workspec.core.choice import UNSEEN
-from workspec.core.interpreter import instants
 
 if TYPE_CHECKING:
     from workcert.run.campaign import Campaign
@@ -101,9 +100,8 @@ class WorkloadHistory:
         """An instant from now on; a turn is where the next rule of this work turns, or the one after it."""
         if moment in ("now", "next second"):
             return self.now_s + (moment == "next second")
-        record = self.execution.judge.state[self.keys[work]]
         back = int(moment.startswith("before"))
-        turning = instants(self.execution.binding.contract, record, self.now_s)
+        turning = self.execution.instants_of(self.keys[work])
         later = [instant - back for instant in turning if instant - back > self.now_s]
         return later[min(int(moment.endswith("after")), len(later) - 1)] if later else self.now_s
 

@@ -23,7 +23,7 @@ from workcert.machines.envelopes import (
 )
 from workcert.machines.jobs_history import FORGED, Held, JobsHistory
 from workcert.machines.jobs_state import DUE, DUTY, LEASE, REFILL, RETENTION, WINDOW
-from workcert.machines.rules import precondition, rule
+from workcert.machines.rules import precondition, rule, seldom
 from workcert.machines.sources import Several, Shuffled, each, either, flag, just, of, one_of, perhaps
 
 HANDLE, AT, ID = of("handles"), of("any_time"), of("ids")
@@ -123,6 +123,7 @@ class Workers(JobsHistory):
 
     @precondition(lambda self: self.can("enqueue", 4) and "LIMITS" in self.profiles and not self.crowded)
     @rule(on=HANDLE)
+    @seldom
     def enqueue_crowd(self, on: str) -> None:
         """One envelope too many, once: a thousand of them take time."""
         self.crowded = True

@@ -12,18 +12,20 @@ from attrs import frozen
 from workcert.machines.sources import Source
 
 Function = TypeVar("Function", bound=Callable[..., None])
-_RULE, _CONDITION = "_workcert_rule", "_workcert_condition"
+_RULE, _CONDITION, _SELDOM = "_workcert_rule", "_workcert_condition", "_workcert_seldom"
 
 
 @frozen(eq=False)
 class Rule:
-    """``make`` is the method, with the machine for its first argument; ``first``: it begins every example."""
+    """``make`` is the method, with the machine for its first argument; ``first``: it begins every example; ``seldom``:
+    it takes as long as a hundred others."""
 
     name: str
     make: Callable[..., None]
     sources: Mapping[str, Source]
     may: Callable[[Any], bool]
     first: bool
+    seldom: bool
 
     def run(self, machine: Any, random: Any) -> None:
         """Make it once with arguments drawn by a plain random number generator."""
@@ -43,6 +45,11 @@ def initialize(**sources: Source) -> Callable[[Function], Function]:
 def precondition(may: Callable[[Any], bool]) -> Callable[[Function], Function]:
     """Says when a rule may be chosen."""
     return _marked(_CONDITION, may)
+
+
+def seldom(function: Function) -> Function:
+    """Marks a rule that takes as long as a hundred others, and shows the same thing each time."""
+    return _marked(_SELDOM, True)(function)
 
 
 def _marked(mark: str, value: Any) -> Callable[[Function], Function]:
@@ -66,7 +73,7 @@ def _rules_of(machine: Hashable) -> tuple[Rule, ...]:
         if hasattr(function, _RULE)
     )
     return tuple(
-        Rule(name, function, sources, getattr(function, _CONDITION, _always), first)
+        Rule(name, function, sources, getattr(function, _CONDITION, _always), first, hasattr(function, _SELDOM))
         for name, function, (sources, first) in found
     )
 

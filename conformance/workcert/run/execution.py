@@ -28,7 +28,7 @@ from workcert.run.store import StoreUnderTest
 from workcert.run.transactions import run_transaction
 from workspec.core.interpreter import Committed, instants
 from workspec.core.interpreter import Refused as ModelRefused
-from workspec.core.record import State
+from workspec.core.record import Record, State
 from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
 
@@ -62,6 +62,7 @@ class Execution:
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
     _reads: bool | None = None
+    _turning: dict[str, tuple[Record, int, tuple[int, ...]]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
@@ -405,12 +406,15 @@ class Execution:
 
     def instants(self) -> tuple[int, ...]:
         """Every instant at which a rule on some record of the present state turns."""
-        found = {
-            instant
-            for record in self.judge.state.values()
-            for instant in instants(self.binding.contract, record, self._at)
-        }
-        return tuple(sorted(found))
+        return tuple(sorted({instant for key in self.judge.state for instant in self.instants_of(key)}))
+
+    def instants_of(self, key: str) -> tuple[int, ...]:
+        """Those of one record, asked of the rules once for each record and instant."""
+        record = self.judge.state[key]
+        known = self._turning.get(key)
+        if known is None or known[0] is not record or known[1] != self._at:
+            known = self._turning[key] = (record, self._at, instants(self.binding.contract, record, self._at))
+        return known[2]
 
 
 def _acting(committed: Committed | None) -> tuple[str, ...]:

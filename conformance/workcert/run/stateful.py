@@ -17,6 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from workcert.machines.histories import history_of
 from workcert.machines.strategies import machine_of
+from workcert.run.calling import watched
 from workcert.run.campaign import Campaign, StepFailed
 from workcert.run.engine import Effort, Options
 from workcert.run.events import Emit, SuiteEnded, SuiteStarted
@@ -81,7 +82,8 @@ def drive(campaign: Campaign, examples: int, batch: int = 0) -> None:
     # The seed is read from this attribute by run_state_machine_as_test; `hypothesis.seed` sets the same one.
     machine._hypothesis_internal_use_seed = campaign.options.seed + batch * SEEDS_APART
     try:
-        run_state_machine_as_test(machine, settings=machine_settings(campaign.options, examples))
+        with watched():
+            run_state_machine_as_test(machine, settings=machine_settings(campaign.options, examples))
     except StepFailed:
         return
     except Flaky as error:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from workcert.machines.histories import history_of
 from workcert.machines.rules import Rule, rules_of
+from workcert.run.calling import watched
 from workcert.run.campaign import Campaign, StepFailed
 from workcert.run.engine import Effort, Options
 from workcert.run.events import Emit, SuiteEnded, SuiteStarted
@@ -43,7 +44,8 @@ def walk(campaign: Campaign, number: int) -> None:
     history = history_of(campaign.store.backend.binding.name)
     random = Random(f"{campaign.options.seed}/{number}")
     try:
-        _walk(history, campaign, random, STEPS[campaign.options.effort])
+        with watched():
+            _walk(history, campaign, random, STEPS[campaign.options.effort])
     except StepFailed:
         return
 

@@ -21,6 +21,8 @@ from workcert.machines.sources import chosen
 MOODS: Final = (1.0, 1.0, 1.0, 4.0, 0.2)
 """What a walk thinks of a rule from the start. Walks with a taste of their own reach what an even one hardly does: five
 of a kind in a row, or a long time without any."""
+SELDOM: Final = 0.03
+"""Of its mood a rule has so much that takes as long as a hundred others."""
 WEARY: Final = 0.6
 """What is left of a weight when the rule has shown nothing new."""
 LEAST: Final = 0.15
@@ -41,7 +43,8 @@ class Weights:
     _shown: set[Any] = field(factory=set)
 
     def __attrs_post_init__(self) -> None:
-        self._moods = [chosen(MOODS, self.random) for _ in self.rules]
+        moods = [chosen(MOODS, self.random) for _ in self.rules]
+        self._moods = [mood * SELDOM if each.seldom else mood for mood, each in zip(moods, self.rules, strict=True)]
         self._weights = list(self._moods)
         self._sums = list(accumulate(self._weights))
 
