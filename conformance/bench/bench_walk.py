@@ -53,7 +53,8 @@ def ratio(backend: LoadedBackend, rounds: int) -> float:
     machine, walked = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratios = [one / other for one, other in pairs]
     print(
-        f"{backend.name:15} {backend.binding.name:9} machine {1 / machine:6.0f} steps/s, walk {1 / walked:6.0f} steps/s, "
+        f"{backend.name:15} {backend.binding.name:9} "
+        f"machine {1 / machine:6.0f} steps/s, walk {1 / walked:6.0f} steps/s, "
         f"ratio {statistics.median(ratios):.2f} [{min(ratios):.2f}..{max(ratios):.2f}]",
         flush=True,
     )

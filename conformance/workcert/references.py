@@ -52,7 +52,14 @@ class Ref:
     @property
     def step(self) -> str:
         """The id of the step referred to (with ``#n`` for an iteration of a repeat)."""
-        return re.split(r"[.\[]", self.path, maxsplit=1)[0]
+        return _parts(self.path)[0]
+
+
+@lru_cache(maxsize=4096)
+def _parts(path: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The id of a step, and the names of members and positions on the way from its answer."""
+    step = re.split(r"[.\[]", path, maxsplit=1)[0]
+    return step, tuple(_MEMBER.findall(path[len(step) :]))
 
 
 @frozen
@@ -185,7 +192,7 @@ def _looked_up(ref: Ref, answers: Mapping[str, Any]) -> Any:
     seen = answers[ref.step]
     if isinstance(seen, Refused):
         raise RefusedReference(f"{ref.path}: step {ref.step!r} was refused ({seen.code})")
-    for name, index in _MEMBER.findall(ref.path[len(ref.step) :]):
+    for name, index in _parts(ref.path)[1]:
         try:
             seen = seen[name] if name else seen[int(index)]
         except (KeyError, IndexError, TypeError):

@@ -67,7 +67,7 @@ class _Elsewhere:
         return _loop().run_in_executor(None, self._work).__await__()
 
 
-@define(eq=False)
+@define(eq=False, slots=False)
 class Synchronous:
     """A handle whose answers are awaited where they have to be: whether a method is a coroutine shows in what it gives
     back, not in how it was written."""
@@ -76,8 +76,12 @@ class Synchronous:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._handle, name)
-        return _waiting(found) if callable(found) else found
+        if not callable(found):
+            return found
+        # Found without this function from now on: every step asks for several methods.
+        waiting = self.__dict__[name] = _waiting(self._handle, name)
+        return waiting
 
 
-def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **keywords: settled(method(*args, **keywords))
+def _waiting(handle: Any, name: str) -> Callable[..., Any]:
+    return lambda *args, **keywords: settled(getattr(handle, name)(*args, **keywords))

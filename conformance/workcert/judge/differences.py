@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
+from operator import attrgetter
 from types import NoneType
 from typing import Any, Final
 
@@ -48,35 +49,49 @@ def _identical(expected: Any, seen: Any) -> bool:
         if kind is type(seen) or (kind is str and isinstance(seen, str)):
             return bool(expected == seen)
         return False
-    if isinstance(expected, StrEnum):
+    if kind is not type(seen) or issubclass(kind, StrEnum):
         # The names of a vocabulary are texts, whether a store answers with its members or with their values.
-        return isinstance(seen, str) and str.__eq__(expected, seen) is True
-    if kind is not type(seen):
-        return False
+        return isinstance(expected, StrEnum) and isinstance(seen, str) and str.__eq__(expected, seen) is True
     if kind is dict:
         return expected.keys() == seen.keys() and all(_identical(each, seen[name]) for name, each in expected.items())
     if kind is list or kind is tuple:
         return len(expected) == len(seen) and all(map(_identical, expected, seen))
-    names = _names_of(kind)
-    if names is None:
+    members = _members_of(kind)
+    if members is None:
         return False
-    for name in names:  # noqa: SIM110 - a generator costs more than the comparisons
-        if not _identical(getattr(expected, name), getattr(seen, name)):
+    for mine, other in zip(members(expected), members(seen), strict=True):
+        # Most members are leaves: asked here, they cost no call.
+        if mine is other or (type(mine) is type(other) and type(mine) in _LEAVES and mine == other):
+            continue
+        if not _identical(mine, other):
             return False
     return True
 
 
 _NAMES: Final[dict[type[Any], tuple[str, ...] | None]] = {}
+_MEMBERS: Final[dict[type[Any], Callable[[Any], tuple[Any, ...]] | None]] = {}
 
 
 def _names_of(kind: type[Any]) -> tuple[str, ...] | None:
     """The members of a carrier that are compared, None for any other type."""
-    try:
-        return _NAMES[kind]
-    except KeyError:
+    if kind not in _NAMES:
         members = attrs.fields(kind) if attrs.has(kind) else None
-        names = None if members is None else tuple(each.name for each in members if each.name not in ORDINALS)
-        return _NAMES.setdefault(kind, names)
+        _NAMES[kind] = None if members is None else tuple(each.name for each in members if each.name not in ORDINALS)
+    return _NAMES[kind]
+
+
+def _members_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
+    """A function from a carrier to the values of its members."""
+    if kind not in _MEMBERS:
+        names = _names_of(kind)
+        # With one name an attrgetter gives no tuple, and with none there is no attrgetter.
+        several = None if names is None or len(names) < 2 else attrgetter(*names)
+        _MEMBERS[kind] = several if names is None or several else _each_of(names)
+    return _MEMBERS[kind]
+
+
+def _each_of(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda carrier: tuple(getattr(carrier, name) for name in names)
 
 
 def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:

@@ -44,13 +44,24 @@ class Ledger:
     """Keys of injected rows without a version that nothing has updated since."""
     exempt: set[tuple[str, str]] = field(factory=set)
     """Keys and ids of invariants that a row broke from the start: an older version's doing."""
+    tells: bool = True
+    """What moved is said of each step. Where nobody will read it, it need not be found out."""
     _presented: dict[str, tuple[Record, Any]] = field(factory=dict)
+    _glanced: dict[str, tuple[Record, Any]] = field(factory=dict)
 
     def presented(self, key: str, record: Record) -> Any:
         """What a read of this record should show, made once for each record: records are never changed in place."""
         known = self._presented.get(key)
         if known is None or known[0] is not record:
             known = self._presented[key] = (record, self.binding.present(record))
+        return known[1]
+
+    def presented_by_rules(self, key: str) -> Any:
+        """As `presented`, of a record as it is now, by the contract's own `present`: what a glance shows."""
+        record = self.state[key]
+        known = self._glanced.get(key)
+        if known is None or known[0] is not record:
+            known = self._glanced[key] = (record, self.binding.contract.present(record))
         return known[1]
 
     def compare(self, committed: Committed, key: str, row: Row | None) -> Failure | None:
@@ -110,6 +121,8 @@ class Ledger:
 
     def changed_by(self, committed: Committed) -> tuple[Difference, ...]:
         """What moved, for people: the members of every record that changed."""
+        if not self.tells:
+            return ()
         found: list[Difference] = []
         gone = (key for key in self.state if key not in committed.state and self.binding.legible(key))
         found += [Difference(key, self.state[key].facts.state, "(no record)") for key in gone]

@@ -51,7 +51,8 @@ class Campaign:
         self.examples += 1
         if self.examples % PROGRESS_EVERY == 0:
             self.emit(ExamplesRun(self.suite, self.examples, self.steps))
-        return Execution(self.store, literal=False, judged=self.judged)
+        # What failed is run again as a case, and told of then.
+        return Execution(self.store, literal=False, judged=self.judged, tells=False)
 
     def step(self, execution: Execution, made: list[Plain], step: Plain) -> bool:
         """Make one step; True when the example is over, because it met a requirement that is known to fail.

@@ -39,12 +39,14 @@ class Execution:
 
     ``literal``: written expectations are checked too (the backend's choices are the reference's). ``judged`` False
     reads nothing back and compares nothing, for measuring what judging costs; the model still follows the calls,
-    since machines draw from its state.
+    since machines draw from its state. ``tells`` False leaves out what people read of steps that were right.
     """
 
     store: StoreUnderTest
     literal: bool = True
     judged: bool = True
+    tells: bool = True
+    binding: Binding = field(init=False)
     judge: Judge = field(init=False)
     clock: StoreClock = field(init=False)
     answers: Answers = field(factory=Answers)
@@ -62,20 +64,24 @@ class Execution:
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
     _reads: bool | None = None
+    _legible: tuple[State, list[str]] | None = None
     _turning: dict[str, tuple[Record, int, tuple[int, ...]]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
+        self.binding = backend.binding
         asked = {backend.binding.configured.get(name, name): value for name, value in self.store.config.items()}
         self.clock = StoreClock(self.store)
-        self.judge = Judge(backend.binding, {**backend.choices, **asked}, self._is_legible)
-
-    @property
-    def binding(self) -> Binding:
-        return self.store.backend.binding
+        self.judge = Judge(backend.binding, {**backend.choices, **asked}, self._is_legible, tells=self.tells)
 
     def _is_legible(self, key: str) -> bool:
         return self.binding.legible(key) and (not self.binding.reading or self._can_read())
+
+    def legible_keys(self) -> list[str]:
+        """The keys of the records that can be read back now, found out once for each state."""
+        if self._legible is None or self._legible[0] is not self.judge.state:
+            self._legible = (self.judge.state, list(filter(self._is_legible, self.judge.state)))
+        return self._legible[1]
 
     def _can_read(self) -> bool:
         """Asked once: handles of one store have the same methods."""

@@ -22,13 +22,13 @@ def compare_rows(execution: Execution, own: tuple[str, ...] = ()) -> Failure | N
         Unreadable: a read raises, or answers with something else.
     """
     judge = execution.judge
-    keys = [key for key in judge.state if judge.legible(key)]
+    keys = execution.legible_keys()
     ids = tuple(dict.fromkeys((*own, *execution.binding.contract.comparisons["others"])))
     unread = [key for key in keys if key not in execution.rows] if len(keys) <= MOST_GLANCED else []
     for key, shown in glanced(execution.store, unread).items():
         if shown is None:
             return Failure(ids, Kind.OTHERS, f"{key}, which this call does not name, is gone")
-        found = differences(execution.binding.contract.present(judge.state[key]), shown)
+        found = differences(judge.presented_by_rules(key), shown)
         if found:
             return Failure(ids, Kind.OTHERS, f"{key} changed, which this call does not name", found)
     kept = counted(execution.store)
