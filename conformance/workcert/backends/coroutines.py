@@ -10,9 +10,9 @@ import asyncio
 import functools
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Generator, Hashable
+from collections.abc import Callable, Generator
 from types import GeneratorType
-from typing import Any, cast
+from typing import Any, Final
 
 from attrs import define
 
@@ -24,21 +24,22 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+_PLAIN: Final[set[type[Any]]] = set()
+"""Types of answers that nobody has to await."""
+
+
 def settled(value: Any) -> Any:
     """The value, or what it comes to if it has to be awaited."""
-    if _is_plain(cast(Hashable, type(value))) or not inspect.isawaitable(value):
+    if not inspect.isawaitable(value):
+        if not isinstance(value, GeneratorType):
+            # Of a generator its code tells, so that each is asked; of anything else the type.
+            _PLAIN.add(type(value))
         return value
 
     async def wait() -> Any:
         return await value
 
     return asyncio.run_coroutine_threadsafe(wait(), _loop()).result()
-
-
-@functools.cache
-def _is_plain(kind: Hashable) -> bool:
-    """No value of this type has to be awaited; of a generator its code tells, so that each is asked."""
-    return not issubclass(cast("type[Any]", kind), (Awaitable, GeneratorType))
 
 
 def meanwhile(work: Callable[[], None]) -> Any:
@@ -84,4 +85,8 @@ class Synchronous:
 
 
 def _waiting(handle: Any, name: str) -> Callable[..., Any]:
-    return lambda *args, **keywords: settled(getattr(handle, name)(*args, **keywords))
+    def waiting(*args: Any, **keywords: Any) -> Any:
+        value = getattr(handle, name)(*args, **keywords)
+        return value if type(value) in _PLAIN else settled(value)
+
+    return waiting

@@ -53,13 +53,19 @@ def _identical(expected: Any, seen: Any) -> bool:
         # The names of a vocabulary are texts, whether a store answers with its members or with their values.
         return isinstance(expected, StrEnum) and isinstance(seen, str) and str.__eq__(expected, seen) is True
     if kind is dict:
-        return expected.keys() == seen.keys() and all(_identical(each, seen[name]) for name, each in expected.items())
-    if kind is list or kind is tuple:
-        return len(expected) == len(seen) and all(map(_identical, expected, seen))
-    members = _members_of(kind)
-    if members is None:
-        return False
-    for mine, other in zip(members(expected), members(seen), strict=True):
+        if expected.keys() != seen.keys():
+            return False
+        pairs = zip(expected.values(), map(seen.__getitem__, expected), strict=True)
+    elif kind is list or kind is tuple:
+        if len(expected) != len(seen):
+            return False
+        pairs = zip(expected, seen, strict=True)
+    else:
+        members = _members_of(kind)
+        if members is None:
+            return False
+        pairs = zip(members(expected), members(seen), strict=True)
+    for mine, other in pairs:
         # Most members are leaves: asked here, they cost no call.
         if mine is other or (type(mine) is type(other) and type(mine) in _LEAVES and mine == other):
             continue

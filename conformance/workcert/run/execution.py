@@ -217,7 +217,7 @@ class Execution:
         if (failure is None or read_only) and self.binding.versioned and self.store.backend.can("snapshot"):
             failure = compare_snapshot(self, read_only) or failure
         if failure is None and not self.binding.versioned:
-            failure = compare_rows(self, _acting(judged.committed))
+            failure = compare_rows(self, lambda: _acting(judged.committed))
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
