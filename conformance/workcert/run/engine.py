@@ -43,7 +43,7 @@ class Effort(StrEnum):
 EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 500, Effort.DEEP: 6000}
 """Examples of the stateful suite."""
 
-WALKS: Final = {Effort.QUICK: 60, Effort.CI: 1000, Effort.DEEP: 20000}
+WALKS: Final = {Effort.QUICK: 100, Effort.CI: 1500, Effort.DEEP: 30000}
 """Walks of the walk suite."""
 
 SUITES: Final = ("scenarios", "walk", "stateful")
