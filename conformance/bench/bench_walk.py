@@ -116,9 +116,8 @@ def caught(faults: int, limit_s: float) -> bool:
         f"{sum(slow == math.inf for slow, _ in seen)} that only the walk finds, "
         f"{sum(fast == math.inf for _, fast in seen)} that only the machine finds"
     )
-    print(
-        f"time to catch, machine by walk: {mean:.2f} on {len(seen)}; {statistics.geometric_mean(both):.2f} where both do"
-    )
+    of_both = statistics.geometric_mean(both)
+    print(f"time to catch, machine by walk: {mean:.2f} on {len(seen)}; {of_both:.2f} on the {len(both)} that both find")
     return mean >= FAULTS_BAR
 
 
