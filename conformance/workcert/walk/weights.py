@@ -21,7 +21,7 @@ from workcert.machines.sources import chosen
 MOODS: Final = (1.0, 1.0, 1.0, 4.0, 0.2)
 """What a walk thinks of a rule from the start. Walks with a taste of their own reach what an even one hardly does: five
 of a kind in a row, or a long time without any."""
-SELDOM: Final = 0.03
+SELDOM: Final = 0.08
 """Of its mood a rule has so much that takes as long as a hundred others."""
 WEARY: Final = 0.6
 """What is left of a weight when the rule has shown nothing new."""
