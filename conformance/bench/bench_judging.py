@@ -12,9 +12,10 @@ import time
 from typing import Final
 
 from workcert.backends.registry import find
+from workcert.run.campaign import Campaign
 from workcert.run.engine import Options
 from workcert.run.events import silent
-from workcert.run.stateful import Campaign, drive
+from workcert.run.stateful import drive
 from workcert.run.store import StoreUnderTest
 
 BAR: Final = 1.6
@@ -24,7 +25,7 @@ EXAMPLES: Final = 60
 
 def seconds_per_step(name: str, *, judged: bool) -> float:
     with StoreUnderTest.of(find(name)[0]) as store:
-        campaign = Campaign(store, Options(examples=EXAMPLES, seed=1), silent, judged=judged)
+        campaign = Campaign(store, Options(examples=EXAMPLES, seed=1), silent, "stateful", judged=judged)
         began = time.perf_counter()
         drive(campaign, EXAMPLES)
         assert campaign.failed is None, campaign.failed

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workcert.backends.registry import LoadedBackend
     from workcert.run.engine import Options
 
-SUITES: Final = ("scenarios", "stateful")
+SUITES: Final = ("scenarios", "walk", "stateful")
 EFFORTS: Final = ("quick", "ci", "deep")
 """Written out for the help text; a test holds both equal to the engine's."""
 
@@ -39,7 +39,11 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
         "choices": EFFORTS,
         "help": "how much the generating suites try (default: ci)",
     },
-    "examples": {"default": None, "metavar": "N", "help": "how many examples, instead of the effort's count"},
+    "examples": {
+        "default": None,
+        "metavar": "N",
+        "help": "how many examples and walks, instead of the effort's counts",
+    },
     "seed": {"default": 0, "metavar": "N", "help": "the seed of the generating suites (default: 0)"},
     "only": {
         "default": None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from types import NoneType
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from attrs import frozen
 REFERENCE = re.compile(r"(?P<step>[A-Za-z_][\w-]*(?:#\d+)?)(?P<members>(?:\.[^.\[\]]+|\[-?\d+\])*)", re.ASCII)
 _MEMBER = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
 
-_PLAIN: Final = frozenset({str, int, bool, float, NoneType})
+_PLAIN: Final = frozenset({str, int, bool, float, bytes, NoneType})
 
 
 class ReferenceFault(Exception):  # noqa: N818 - a fact about a step, not an error of the program
@@ -51,7 +52,14 @@ class Ref:
     @property
     def step(self) -> str:
         """The id of the step referred to (with ``#n`` for an iteration of a repeat)."""
-        return re.split(r"[.\[]", self.path, maxsplit=1)[0]
+        return _parts(self.path)[0]
+
+
+@lru_cache(maxsize=4096)
+def _parts(path: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The id of a step, and the names of members and positions on the way from its answer."""
+    step = re.split(r"[.\[]", path, maxsplit=1)[0]
+    return step, tuple(_MEMBER.findall(path[len(step) :]))
 
 
 @frozen
@@ -129,8 +137,13 @@ def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
     Raises:
         UnknownReference, RefusedReference: the step that holds the value is not applicable.
     """
-    if type(value) in _PLAIN:
+    kind = type(value)
+    if kind in _PLAIN:
         return value
+    if kind is dict:
+        return {name: resolve(member, answers) for name, member in value.items()}
+    if kind is list:
+        return [resolve(member, answers) for member in value]
     match value:
         case Ref():
             return _looked_up(value, answers)
@@ -139,7 +152,7 @@ def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
         case RepeatText(text, count):
             return text * count
         case RepeatBytes(text, count):
-            return text.encode("utf-8") * count
+            return _repeated(text, count)
         case Copies():
             return _copied(value, resolve(value.of, answers))
         case JsonBytes(inner):
@@ -147,6 +160,12 @@ def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
             text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
             return text.encode("utf-8")
     return _rebuilt(value, lambda member: resolve(member, answers))
+
+
+@lru_cache(maxsize=4)
+def _repeated(text: str, count: int) -> bytes:
+    """Kept, for the largest of these take milliseconds."""
+    return text.encode("utf-8") * count
 
 
 def _copied(copies: Copies, of: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -173,7 +192,7 @@ def _looked_up(ref: Ref, answers: Mapping[str, Any]) -> Any:
     seen = answers[ref.step]
     if isinstance(seen, Refused):
         raise RefusedReference(f"{ref.path}: step {ref.step!r} was refused ({seen.code})")
-    for name, index in _MEMBER.findall(ref.path[len(ref.step) :]):
+    for name, index in _parts(ref.path)[1]:
         try:
             seen = seen[name] if name else seen[int(index)]
         except (KeyError, IndexError, TypeError):

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
+from itertools import repeat
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
 from workcert.ordinary import OMITTED
 
-_Build = Callable[[Any, str], Any]
+_Build = Callable[[Any], Any]
+
+
+class _Misfit(Exception):  # noqa: N818 - becomes a CodecError
+    """What does not fit, and where within the value: the place is put together only when somebody will read it."""
+
+    def __init__(self, place: str, cause: str) -> None:
+        super().__init__(place, cause)
+        self.place = place
+        self.cause = cause
 
 
 class CodecError(ValueError):
@@ -41,7 +51,10 @@ def structure(wanted: Any, value: Any, place: str = "$") -> Any:
     Raises:
         CodecError: the value does not fit; the place names the member.
     """
-    return _builder(wanted)(value, place)
+    try:
+        return _builder(wanted)(value)
+    except _Misfit as misfit:
+        raise CodecError(f"{place}{misfit.place}", misfit.cause) from None
 
 
 def hints_of(described: Any) -> dict[str, Any]:
@@ -52,7 +65,7 @@ def hints_of(described: Any) -> dict[str, Any]:
 @cache
 def _builder(wanted: Any) -> _Build:
     if wanted is AnyJson or wanted is Any or wanted is object:
-        return lambda value, _: value
+        return lambda value: value
     if wanted is type(None):
         return _none
     if isinstance(wanted, type) and attrs.has(wanted):
@@ -77,18 +90,18 @@ def _builder(wanted: Any) -> _Build:
     raise TypeError(f"no way to build {wanted!r}; vocabularies use carriers, arrays, sets, maps and scalars")
 
 
-def _none(value: Any, place: str) -> None:
+def _none(value: Any) -> None:
     if value is not None:
-        raise CodecError(place, f"expected null, found {_kind(value)}")
+        raise _Misfit("", f"expected null, found {_kind(value)}")
 
 
 def _scalar(wanted: type) -> _Build:
-    def build(value: Any, place: str) -> Any:
+    def build(value: Any) -> Any:
         if type(value) is wanted:
             return value
         if wanted is float and type(value) is int:
             return value
-        raise CodecError(place, f"expected {_NAMES[wanted]}, found {_kind(value)}")
+        raise _Misfit("", f"expected {_NAMES[wanted]}, found {_kind(value)}")
 
     return build
 
@@ -96,9 +109,9 @@ def _scalar(wanted: type) -> _Build:
 def _name(wanted: type[StrEnum]) -> _Build:
     known = {member.value: member for member in wanted}
 
-    def build(value: Any, place: str) -> Any:
+    def build(value: Any) -> Any:
         if not isinstance(value, str):
-            raise CodecError(place, f"expected {_NAMES[str]}, found {_kind(value)}")
+            raise _Misfit("", f"expected {_NAMES[str]}, found {_kind(value)}")
         # A store must see a name that does not exist, to be able to refuse it.
         return known.get(value, value)
 
@@ -108,12 +121,10 @@ def _name(wanted: type[StrEnum]) -> _Build:
 def _row(members: tuple[Any, ...]) -> _Build:
     builders = [_builder(member) for member in members]
 
-    def build(value: Any, place: str) -> Any:
+    def build(value: Any) -> Any:
         if not isinstance(value, (list, tuple)) or len(value) != len(builders):
-            raise CodecError(place, f"expected an array of {len(builders)}, found {_kind(value)}")
-        return tuple(
-            inner(each, f"{place}[{index}]") for index, (inner, each) in enumerate(zip(builders, value, strict=True))
-        )
+            raise _Misfit("", f"expected an array of {len(builders)}, found {_kind(value)}")
+        return tuple(_elements(builders, value))
 
     return build
 
@@ -123,16 +134,16 @@ def _optional(options: tuple[Any, ...]) -> _Build:
     if len(rest) != 1 or len(rest) == len(options):
         raise TypeError(f"no way to choose among {options!r}; only X | None can be built")
     inner = _builder(rest[0])
-    return lambda value, place: None if value is None else inner(value, place)
+    return lambda value: None if value is None else inner(value)
 
 
 def _array(member: Any, collect: Callable[[list[Any]], Any]) -> _Build:
     inner = _builder(member)
 
-    def build(value: Any, place: str) -> Any:
+    def build(value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
-            raise CodecError(place, f"expected an array, found {_kind(value)}")
-        return collect([inner(each, f"{place}[{index}]") for index, each in enumerate(value)])
+            raise _Misfit("", f"expected an array, found {_kind(value)}")
+        return collect(_elements(repeat(inner), value))
 
     return build
 
@@ -140,10 +151,10 @@ def _array(member: Any, collect: Callable[[list[Any]], Any]) -> _Build:
 def _mapping(member: Any) -> _Build:
     inner = _builder(member)
 
-    def build(value: Any, place: str) -> Any:
+    def build(value: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise CodecError(place, f"expected an object, found {_kind(value)}")
-        return {key: inner(each, f"{place}.{key}") for key, each in value.items()}
+            raise _Misfit("", f"expected an object, found {_kind(value)}")
+        return _members(((key, inner, each) for key, each in value.items()))
 
     return build
 
@@ -155,19 +166,45 @@ def _carrier(wanted: type[Any]) -> _Build:
     usual = OMITTED.get(wanted.__name__, {})
     absent_ok = {name for name in names if type(None) in get_args(hints[name]) or hints[name] is AnyJson}
     absent_ok |= usual.keys()
+    known, needed = frozenset(names), frozenset(names) - absent_ok
+    members = [(name, builders[name], usual.get(name)) for name in names]
 
-    def build(value: Any, place: str) -> Any:
+    def build(value: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise CodecError(place, f"expected {wanted.__name__} as an object, found {_kind(value)}")
-        stray = [name for name in value if name not in builders]
-        if stray:
-            raise CodecError(f"{place}.{stray[0]}", f"{wanted.__name__} has no such member")
-        missing = [name for name in names if name not in value and name not in absent_ok]
-        if missing:
-            raise CodecError(f"{place}.{missing[0]}", f"missing, and {wanted.__name__} needs it")
-        return wanted(**{name: builders[name](value.get(name, usual.get(name)), f"{place}.{name}") for name in names})
+            raise _Misfit("", f"expected {wanted.__name__} as an object, found {_kind(value)}")
+        if not (value.keys() <= known and needed <= value.keys()):
+            raise _stray_or_missing(value)
+        get = value.get
+        return wanted(**_members((name, inner, get(name, otherwise)) for name, inner, otherwise in members))
+
+    def _stray_or_missing(value: Mapping[str, Any]) -> _Misfit:
+        stray = next((name for name in value if name not in known), None)
+        if stray is not None:
+            return _Misfit(f".{stray}", f"{wanted.__name__} has no such member")
+        missing = next(name for name in names if name in needed and name not in value)
+        return _Misfit(f".{missing}", f"missing, and {wanted.__name__} needs it")
 
     return build
+
+
+def _elements(builders: Iterable[_Build], values: Iterable[Any]) -> list[Any]:
+    made: list[Any] = []
+    for build, value in zip(builders, values, strict=False):
+        try:
+            made.append(build(value))
+        except _Misfit as misfit:
+            raise _Misfit(f"[{len(made)}]{misfit.place}", misfit.cause) from None
+    return made
+
+
+def _members(members: Iterable[tuple[str, _Build, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for name, build, value in members:
+        try:
+            made[name] = build(value)
+        except _Misfit as misfit:
+            raise _Misfit(f".{name}{misfit.place}", misfit.cause) from None
+    return made
 
 
 _NAMES: Mapping[type, str] = {

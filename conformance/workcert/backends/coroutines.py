@@ -11,7 +11,8 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Generator
-from typing import Any
+from types import GeneratorType
+from typing import Any, Final
 
 from attrs import define
 
@@ -23,9 +24,16 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
+_PLAIN: Final[set[type[Any]]] = set()
+"""Types of answers that nobody has to await."""
+
+
 def settled(value: Any) -> Any:
     """The value, or what it comes to if it has to be awaited."""
     if not inspect.isawaitable(value):
+        if not isinstance(value, GeneratorType):
+            # Of a generator its code tells, so that each is asked; of anything else the type.
+            _PLAIN.add(type(value))
         return value
 
     async def wait() -> Any:
@@ -60,7 +68,7 @@ class _Elsewhere:
         return _loop().run_in_executor(None, self._work).__await__()
 
 
-@define(eq=False)
+@define(eq=False, slots=False)
 class Synchronous:
     """A handle whose answers are awaited where they have to be: whether a method is a coroutine shows in what it gives
     back, not in how it was written."""
@@ -69,8 +77,16 @@ class Synchronous:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._handle, name)
-        return _waiting(found) if callable(found) else found
+        if not callable(found):
+            return found
+        # Found without this function from now on: every step asks for several methods.
+        waiting = self.__dict__[name] = _waiting(self._handle, name)
+        return waiting
 
 
-def _waiting(method: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **keywords: settled(method(*args, **keywords))
+def _waiting(handle: Any, name: str) -> Callable[..., Any]:
+    def waiting(*args: Any, **keywords: Any) -> Any:
+        value = getattr(handle, name)(*args, **keywords)
+        return value if type(value) in _PLAIN else settled(value)
+
+    return waiting

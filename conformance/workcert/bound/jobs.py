@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 import attrs
@@ -47,7 +48,7 @@ OF_THE_REQUEST: Final[Mapping[str, Any]] = dict.fromkeys(
 """Members of an envelope that a claim need not give back (3.1)."""
 
 
-UNREAD: Final[Mapping[str, Any]] = dict.fromkeys(CHANNELS, UNSEEN)
+UNREAD: Final[dict[str, Any]] = dict.fromkeys(CHANNELS, UNSEEN)
 
 
 @frozen
@@ -139,8 +140,12 @@ def _tier_name(passed: frozenset[str]) -> str | None:
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
+_NAMES: Final = tuple(member.name for member in attrs.fields(Job))
+_MEMBERS: Final = attrgetter(*_NAMES)
+
+
 def _members(job: Job) -> dict[str, Any]:
-    return {member.name: getattr(job, member.name) for member in attrs.fields(Job)}
+    return dict(zip(_NAMES, _MEMBERS(job), strict=True))
 
 
 def _present(record: Record) -> ShownJob:
@@ -162,11 +167,10 @@ def _read(handle: Any, key: str) -> Any:
     found = _glance(handle, key)
     if not isinstance(found, Job):
         return found
-    shown = ShownJob(**_members(found), **UNREAD)
     read = {member: getattr(handle, name, None) for member, name in CHANNELS.items()}
     job_id = key.removeprefix("job/")
     seen = {member: reader(job_id=job_id) for member, reader in read.items() if reader is not None}
-    return Found(None, evolve(shown, **seen))
+    return Found(None, ShownJob(**_members(found), **(UNREAD | seen)))
 
 
 def _total(handle: Any) -> int | None:

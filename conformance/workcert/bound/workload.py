@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from attrs import evolve
@@ -78,10 +79,13 @@ def _claim_without_attempt(record: vocabulary.Workload) -> str:
 
 def _in_its_file(call: Call) -> str:
     """A legacy file is looked through; one that cannot be read is the store's to refuse."""
-    if call.name != "migrate":
-        return ""
+    return _in_file(call.arguments["source"]) if call.name == "migrate" else ""
+
+
+@lru_cache(maxsize=16)
+def _in_file(source: bytes) -> str:
     try:
-        records = legacy.read(call.arguments["source"]).records.values()
+        records = legacy.read(source).records.values()
     except legacy.MalformedFile:
         return ""
     return next(filter(None, (_claim_without_attempt(CONTRACT.present(record)) for record in records)), "")

@@ -74,7 +74,9 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--effort", choices=[effort.value for effort in Effort], default=Effort.CI.value, help="default: ci"
     )
-    parser.add_argument("--examples", metavar="N", type=count, help="how many, instead of the effort's count")
+    parser.add_argument(
+        "--examples", metavar="N", type=count, help="how many examples and walks, instead of the effort's counts"
+    )
     parser.add_argument(
         "--only",
         metavar="ID",

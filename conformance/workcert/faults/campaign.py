@@ -86,5 +86,5 @@ def _suites(contract: str, effort: Effort, seed: int) -> Suites:
     """The cheapest cases first: what a short one finds is soon found, and soon made shorter."""
     binding = bindings()[contract]
     by_cost = sorted(footprints(binding, builtin_cases(contract)), key=lambda each: each.steps)
-    options = Options(effort=effort, seed=seed)
+    options = Options(effort=effort, seed=seed, explains=False)
     return Suites((("scenarios", by_cost),), (("walk", run_walk),), options)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from enum import Enum
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum, StrEnum
+from operator import attrgetter
 from types import NoneType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import attrs
 from attrs import frozen
@@ -17,7 +17,7 @@ from workspec.core.choice import UNSEEN
 ORDINALS = frozenset({"sequence"})
 """Members whose own values a store may choose, as long as they rise (G-16)."""
 
-_LEAVES: Final = frozenset({str, int, bool, float, frozenset, NoneType})
+_LEAVES: Final = frozenset({str, int, bool, float, bytes, frozenset, NoneType})
 
 
 @frozen
@@ -40,32 +40,72 @@ def differences(expected: Any, seen: Any) -> tuple[Difference, ...]:
 
 
 def _identical(expected: Any, seen: Any) -> bool:
-    """True only for the same values of the same types throughout: the common case, without the paths."""
+    """True only for the same values of the same types throughout: the common case, without the paths. False says
+    nothing."""
+    if expected is seen:
+        return True
     kind = type(expected)
-    if kind is not type(seen):
-        return False
     if kind in _LEAVES:
-        return bool(expected == seen)
-    if kind is dict:
-        return expected.keys() == seen.keys() and all(_identical(each, seen[name]) for name, each in expected.items())
-    if kind is list or kind is tuple:
-        return len(expected) == len(seen) and all(map(_identical, expected, seen))
-    if not attrs.has(kind):
+        if kind is type(seen) or (kind is str and isinstance(seen, str)):
+            return bool(expected == seen)
         return False
-    return all(_identical(getattr(expected, name), getattr(seen, name)) for name in _names_of(cast(Hashable, kind)))
+    if kind is not type(seen) or issubclass(kind, StrEnum):
+        # The names of a vocabulary are texts, whether a store answers with its members or with their values.
+        return isinstance(expected, StrEnum) and isinstance(seen, str) and str.__eq__(expected, seen) is True
+    if kind is dict:
+        if expected.keys() != seen.keys():
+            return False
+        pairs = zip(expected.values(), map(seen.__getitem__, expected), strict=True)
+    elif kind is list or kind is tuple:
+        if len(expected) != len(seen):
+            return False
+        pairs = zip(expected, seen, strict=True)
+    else:
+        members = _members_of(kind)
+        if members is None:
+            return False
+        pairs = zip(members(expected), members(seen), strict=True)
+    for mine, other in pairs:
+        # Most members are leaves: asked here, they cost no call.
+        if mine is other or (type(mine) is type(other) and type(mine) in _LEAVES and mine == other):
+            continue
+        if not _identical(mine, other):
+            return False
+    return True
 
 
-@cache
-def _names_of(kind: Hashable) -> tuple[str, ...]:
-    members = attrs.fields(cast("type[Any]", kind))
-    return tuple(member.name for member in members if member.name not in ORDINALS)
+_NAMES: Final[dict[type[Any], tuple[str, ...] | None]] = {}
+_MEMBERS: Final[dict[type[Any], Callable[[Any], tuple[Any, ...]] | None]] = {}
+
+
+def _names_of(kind: type[Any]) -> tuple[str, ...] | None:
+    """The members of a carrier that are compared, None for any other type."""
+    if kind not in _NAMES:
+        members = attrs.fields(kind) if attrs.has(kind) else None
+        _NAMES[kind] = None if members is None else tuple(each.name for each in members if each.name not in ORDINALS)
+    return _NAMES[kind]
+
+
+def _members_of(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
+    """A function from a carrier to the values of its members."""
+    if kind not in _MEMBERS:
+        names = _names_of(kind)
+        # With one name an attrgetter gives no tuple, and with none there is no attrgetter.
+        several = None if names is None or len(names) < 2 else attrgetter(*names)
+        _MEMBERS[kind] = several if names is None or several else _each_of(names)
+    return _MEMBERS[kind]
+
+
+def _each_of(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda carrier: tuple(getattr(carrier, name) for name in names)
 
 
 def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
-    if seen is UNSEEN or expected is UNSEEN or isinstance(expected, PRESUMED):
+    if seen is UNSEEN or expected is UNSEEN or isinstance(expected, PRESUMED) or _identical(expected, seen):
         return
-    if attrs.has(type(expected)):
-        yield from _members(path, expected, seen)
+    names = _names_of(type(expected))
+    if names is not None:
+        yield from _members(path, names, expected, seen)
     elif isinstance(expected, Mapping):
         yield from _mapping(path, expected, seen)
     elif isinstance(expected, frozenset) and _is_set(seen):
@@ -77,11 +117,11 @@ def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
         yield Difference(path, expected, seen)
 
 
-def _members(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
+def _members(path: str, names: Sequence[str], expected: Any, seen: Any) -> Iterator[Difference]:
     if not isinstance(seen, type(expected)):
         yield Difference(path, expected, seen)
         return
-    for name in _names_of(cast(Hashable, type(expected))):
+    for name in names:
         inner = f"{path}.{name}" if path else name
         yield from _walk(inner, getattr(expected, name), getattr(seen, name))
 

@@ -44,6 +44,25 @@ class Ledger:
     """Keys of injected rows without a version that nothing has updated since."""
     exempt: set[tuple[str, str]] = field(factory=set)
     """Keys and ids of invariants that a row broke from the start: an older version's doing."""
+    tells: bool = True
+    """What moved is said of each step. Where nobody will read it, it need not be found out."""
+    _presented: dict[str, tuple[Record, Any]] = field(factory=dict)
+    _glanced: dict[str, tuple[Record, Any]] = field(factory=dict)
+
+    def presented(self, key: str, record: Record) -> Any:
+        """What a read of this record should show, made once for each record: records are never changed in place."""
+        known = self._presented.get(key)
+        if known is None or known[0] is not record:
+            known = self._presented[key] = (record, self.binding.present(record))
+        return known[1]
+
+    def presented_by_rules(self, key: str) -> Any:
+        """As `presented`, of a record as it is now, by the contract's own `present`: what a glance shows."""
+        record = self.state[key]
+        known = self._glanced.get(key)
+        if known is None or known[0] is not record:
+            known = self._glanced[key] = (record, self.binding.contract.present(record))
+        return known[1]
 
     def compare(self, committed: Committed, key: str, row: Row | None) -> Failure | None:
         """One record after a call: its content, and whether its version moved exactly if it changed."""
@@ -57,7 +76,7 @@ class Ledger:
                 return None
             text = "the record is there and should not be" if expected is None else "the record is gone"
             return Failure(self.fallback(committed), Kind.RECORD, text)
-        found = differences(self.binding.present(expected), row.record)
+        found = differences(self.presented(key, expected), row.record)
         if found:
             ids = self.fallback(committed)
             if expected is not before:
@@ -102,7 +121,8 @@ class Ledger:
 
     def changed_by(self, committed: Committed) -> tuple[Difference, ...]:
         """What moved, for people: the members of every record that changed."""
-        present = self.binding.present
+        if not self.tells:
+            return ()
         found: list[Difference] = []
         gone = (key for key in self.state if key not in committed.state and self.binding.legible(key))
         found += [Difference(key, self.state[key].facts.state, "(no record)") for key in gone]
@@ -113,7 +133,9 @@ class Ledger:
             if before is None:
                 found.append(Difference(key, "(no record)", record.facts.state))
                 continue
-            found.extend(differences(present(before), present(record)))
+            # The older one first: what is remembered of a key is the last one that was asked for.
+            earlier = self.presented(key, before)
+            found.extend(differences(earlier, self.presented(key, record)))
         return tuple(found)
 
     def accept(self, committed: Committed, observed: Observed, read: Read) -> Failure | None:
@@ -211,7 +233,7 @@ class Ledger:
             row = read(key)
             if row is None:
                 return Failure(ids, kind, f"{text}: {key} is gone")
-            found = differences(self.binding.present(record), row.record)
+            found = differences(self.presented(key, record), row.record)
             if found:
                 return Failure(ids, kind, f"{text}: the record of {key} differs", found)
         return None

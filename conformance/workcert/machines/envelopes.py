@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from hypothesis import strategies as st
-
+from workcert.machines.sources import Made, Source, each, one_of
 from workcert.references import Copies, RepeatBytes, RepeatText
 
 Json = Any
@@ -115,11 +114,11 @@ def _merged(parts: Sequence[Json]) -> Json:
     return {name: value for part in parts for name, value in part.items()}
 
 
-def envelopes(ids: st.SearchStrategy[str], *, alone: bool = False) -> st.SearchStrategy[Json]:
+def envelopes(ids: Source, *, alone: bool = False) -> Source:
     """A sound envelope. ``alone``: it may be one that is sound only as a batch of one."""
     marked = MARKED + ALONE if alone else MARKED
     lists = (PLACES, CONTENTS, marked, BUDGETS, RATES, TIMES, ORDERS, FURTHER)
-    return st.tuples(ids.map(lambda name: {"id": name}), *map(st.sampled_from, lists)).map(_merged)
+    return Made(each(Made(ids, lambda name: {"id": name}), *map(one_of, lists)), _merged)
 
 
 def dated(parts: Mapping[str, Any], now_ms: int) -> Json:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
-from hypothesis.stateful import RuleBasedStateMachine
 
 from workcert.cases.model import Call, Plain, Restart
 from workcert.machines import legacy_rows
@@ -17,11 +16,10 @@ from workcert.machines.requests import BASE
 from workcert.references import Ref
 from workcert.run.calling import Answered
 from workspec.core.choice import UNSEEN
-from workspec.core.interpreter import instants
 
 if TYPE_CHECKING:
+    from workcert.run.campaign import Campaign
     from workcert.run.execution import Execution
-    from workcert.run.stateful import Campaign
 
 HANDLES: Final = ("A", "B")
 TURNS: Final = 4
@@ -45,7 +43,7 @@ DEEDS: Final = {
 }
 
 
-class WorkloadHistory(RuleBasedStateMachine):
+class WorkloadHistory:
     """What the rules of the machine draw from and do; they stand in `machines.workload`."""
 
     campaign: Campaign
@@ -102,9 +100,8 @@ class WorkloadHistory(RuleBasedStateMachine):
         """An instant from now on; a turn is where the next rule of this work turns, or the one after it."""
         if moment in ("now", "next second"):
             return self.now_s + (moment == "next second")
-        record = self.execution.judge.state[self.keys[work]]
         back = int(moment.startswith("before"))
-        turning = instants(self.execution.binding.contract, record, self.now_s)
+        turning = self.execution.instants_of(self.keys[work])
         later = [instant - back for instant in turning if instant - back > self.now_s]
         return later[min(int(moment.endswith("after")), len(later) - 1)] if later else self.now_s
 

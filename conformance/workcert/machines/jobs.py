@@ -5,10 +5,7 @@ One rule for each operation; every argument is drawn in the signature, so that t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from typing import Any, Final
 
 from workcert.cases.model import Restart
 from workcert.machines.envelopes import (
@@ -22,7 +19,7 @@ from workcert.machines.envelopes import (
     dated,
     envelopes,
 )
-from workcert.machines.jobs_history import HANDLES, Held, of
+from workcert.machines.jobs_history import HANDLES, Held
 from workcert.machines.jobs_operators import Operators
 from workcert.machines.jobs_state import REFILL
 from workcert.machines.jobs_workers import (
@@ -38,10 +35,9 @@ from workcert.machines.jobs_workers import (
     TWIST,
     Workers,
 )
+from workcert.machines.rules import initialize, precondition, rule
+from workcert.machines.sources import Several, Shuffled, each, either, flag, just, of, one_of, perhaps
 from workspec.jobs.facts import JobFacts
-
-if TYPE_CHECKING:
-    from workcert.run.stateful import Campaign
 
 CONFIGS: Final[tuple[dict[str, int], ...]] = (
     {},
@@ -62,13 +58,13 @@ KEYS_OF_EFFECTS: Final = ("e", "a/one", "\u00e9", "")
 
 
 class JobsMachine(Workers, Operators):
-    """`jobs_machine` binds it to a campaign."""
+    """What may be done next, and with which arguments; a driver chooses."""
 
     @initialize(
-        config=st.sampled_from(CONFIGS),
-        rate=st.sampled_from(RATES),
-        limit=st.sampled_from((None, None, None, None, 2, 3, 4)),
-        jobs=st.lists(envelopes(st.just("")), min_size=1, max_size=4),
+        config=one_of(CONFIGS),
+        rate=one_of(RATES),
+        limit=one_of((None, None, None, None, 2, 3, 4)),
+        jobs=Several(envelopes(just("")), 1, 4),
     )
     def first_jobs(
         self, config: dict[str, int], rate: tuple[int, int, int] | None, limit: int | None, jobs: list[dict[str, Any]]
@@ -95,10 +91,10 @@ class JobsMachine(Workers, Operators):
     @rule(
         on=HANDLE,
         row=of("available"),
-        worker=st.sampled_from(WORKERS),
-        lease_id=st.sampled_from(LEASE_IDS),
-        capacity=st.sampled_from((1, 1, 1, 2)),
-        lease_ms=st.sampled_from(LEASES_MS),
+        worker=one_of(WORKERS),
+        lease_id=one_of(LEASE_IDS),
+        capacity=one_of((1, 1, 1, 2)),
+        lease_ms=one_of(LEASES_MS),
     )
     def take(self, on: str, row: JobFacts, worker: str, lease_id: str, capacity: int, lease_ms: int) -> None:
         """An admission by a worker for whom there is something."""
@@ -108,20 +104,20 @@ class JobsMachine(Workers, Operators):
     @rule(
         on=HANDLE,
         row=of("admissible"),
-        worker=st.sampled_from(WORKERS),
-        lease_id=st.sampled_from(LEASE_IDS),
-        lease_ms=st.sampled_from(LEASES_MS),
-        checkpoint=st.sampled_from((None, *CHECKPOINTS)),
-        outcome=st.sampled_from(OUTCOMES),
-        error=st.sampled_from(TEXTS),
+        worker=one_of(WORKERS),
+        lease_id=one_of(LEASE_IDS),
+        lease_ms=one_of(LEASES_MS),
+        checkpoint=one_of((None, *CHECKPOINTS)),
+        outcome=one_of(OUTCOMES),
+        error=one_of(TEXTS),
         delay_ms=of("delays"),
-        logs=st.sampled_from(LOGS),
-        actual_weight=st.sampled_from(ACTUAL_WEIGHTS),
-        moment=st.sampled_from(MOMENTS),
-        look=st.booleans(),
-        first=st.sampled_from((None, None, "lease_lost", "snooze")),
+        logs=one_of(LOGS),
+        actual_weight=one_of(ACTUAL_WEIGHTS),
+        moment=one_of(MOMENTS),
+        look=flag(),
+        first=one_of((None, None, "lease_lost", "snooze")),
         forged=FORGERIES,
-        rival=st.none() | ID,
+        rival=perhaps(ID),
     )
     def carry_through(
         self,
@@ -172,13 +168,13 @@ class JobsMachine(Workers, Operators):
     @rule(
         on=HANDLE,
         row=of("crashable"),
-        worker=st.sampled_from(WORKERS),
-        times=st.sampled_from((1, 2, 3, 3)),
-        side=st.sampled_from(("at", "at", "after", "before")),
-        checkpoint=st.sampled_from((None, None, *CHECKPOINTS)),
-        then=st.sampled_from(("", "", "park", "release", "park and release", "restart")),
-        watching=st.none() | HANDLE,
-        sibling=st.none() | envelopes(ID),
+        worker=one_of(WORKERS),
+        times=one_of((1, 2, 3, 3)),
+        side=one_of(("at", "at", "after", "before")),
+        checkpoint=one_of((None, None, *CHECKPOINTS)),
+        then=one_of(("", "", "park", "release", "park and release", "restart")),
+        watching=perhaps(HANDLE),
+        sibling=perhaps(envelopes(ID)),
     )
     def lapse(
         self,
@@ -234,8 +230,8 @@ class JobsMachine(Workers, Operators):
         on=HANDLE,
         other=HANDLE,
         row=of("starved"),
-        worker=st.sampled_from(WORKERS),
-        sides=st.sampled_from((("before", "at"), ("before", "at"), ("at",), ("before", "after"))),
+        worker=one_of(WORKERS),
+        sides=one_of((("before", "at"), ("before", "at"), ("at",), ("before", "after"))),
     )
     def wait_for_tokens(self, on: str, other: str, row: JobFacts, worker: str, sides: tuple[str, ...]) -> None:
         """Asked for too early, which costs nothing, and then when there is a token more."""
@@ -250,7 +246,7 @@ class JobsMachine(Workers, Operators):
         return [row for row in self.admissible() if row.weight > poor.get(row.rate_class, row.weight)]
 
     @precondition(lambda self: self.can("ack") and bool(self.current()))
-    @rule(on=HANDLE, held=of("current"), outcomes=st.permutations(("rate_limited", "retry", "success")), other=HANDLE)
+    @rule(on=HANDLE, held=of("current"), outcomes=Shuffled(("rate_limited", "retry", "success")), other=HANDLE)
     def ack_twice(self, on: str, held: Held, outcomes: list[str], other: str) -> None:
         """Two acks with one reference, through two handles: only the first one counts."""
         for handle, outcome in zip((on, other), outcomes, strict=False):
@@ -260,7 +256,7 @@ class JobsMachine(Workers, Operators):
             )  # fmt: skip
 
     @precondition(lambda self: self.can("enqueue") and bool(self.displaced()))
-    @rule(on=HANDLE, row=of("displaced"), name=ID, news=st.sampled_from(NEWS), other=HANDLE)
+    @rule(on=HANDLE, row=of("displaced"), name=ID, news=one_of(NEWS), other=HANDLE)
     def displace(self, on: str, row: JobFacts, name: str, news: dict[str, Any], other: str) -> None:
         """A newcomer takes the key of a job that is over; then that one is to run again."""
         self.enqueue_rival(on, self.requests[row.id], name, news)
@@ -273,8 +269,8 @@ class JobsMachine(Workers, Operators):
     @rule(
         on=HANDLE,
         request=of("throttling"),
-        parts=envelopes(st.just("")),
-        asks=st.sampled_from(({}, {"unique_replace": 15}, {"unique_replace": 4})),
+        parts=envelopes(just("")),
+        asks=one_of(({}, {"unique_replace": 15}, {"unique_replace": 4})),
         name=ID,
         other=HANDLE,
     )
@@ -297,8 +293,8 @@ class JobsMachine(Workers, Operators):
     @rule(
         on=HANDLE,
         job=of("jobs_for", "operator_retry"),
-        worker=st.sampled_from(WORKERS),
-        outcome=st.sampled_from(("retry", "retry", "success", "skip")),
+        worker=one_of(WORKERS),
+        outcome=one_of(("retry", "retry", "success", "skip")),
     )
     def redrive(self, on: str, job: str, worker: str, outcome: str) -> None:
         """A job that is over runs once more; it has no fresh budget."""
@@ -340,17 +336,18 @@ class JobsMachine(Workers, Operators):
     @precondition(lambda self: not self.over and self.transacts and self.turn % 2 == 0)
     @rule(
         on=HANDLE,
-        calls=st.lists(
-            st.one_of(
-                st.tuples(st.just("enqueue_tx"), st.lists(envelopes(ID, alone=True), min_size=1, max_size=2)),
-                st.tuples(st.just("complete_tx"), st.tuples(HELD, TWIST, st.sampled_from(ACTUAL_WEIGHTS))),
-                st.tuples(st.just("checkpoint_tx"), st.tuples(HELD, TWIST, st.sampled_from(CHECKPOINTS))),
-                st.tuples(st.just("claim_effect"), st.sampled_from(KEYS_OF_EFFECTS)),
+        calls=Several(
+            either(
+                each(just("enqueue_tx"), Several(envelopes(ID, alone=True), 1, 2)),
+                each(just("complete_tx"), each(HELD, TWIST, one_of(ACTUAL_WEIGHTS))),
+                each(just("checkpoint_tx"), each(HELD, TWIST, one_of(CHECKPOINTS))),
+                each(just("claim_effect"), one_of(KEYS_OF_EFFECTS)),
             ),
-            max_size=4,
+            0,
+            4,
         ),
-        end=st.sampled_from(("commit", "commit", "rollback")),
-        after=st.sampled_from((0, 0, 0, 1)),
+        end=one_of(("commit", "commit", "rollback")),
+        after=one_of((0, 0, 0, 1)),
         at=AT,
     )
     def transact(self, on: str, calls: list[tuple[str, Any]], end: str, after: int, at: int) -> None:
@@ -367,8 +364,3 @@ class JobsMachine(Workers, Operators):
         held, twist, value = asked
         member = "actual_weight" if name == "complete_tx" else "checkpoint"
         return {"lease": self.lease(held, twist), member: value}
-
-
-def jobs_machine(campaign: Campaign) -> type[RuleBasedStateMachine]:
-    """The machine, bound to a campaign."""
-    return type("JobsMachine", (JobsMachine,), {"campaign": campaign})

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine
 
 from workcert.cases.model import Call, Plain, Restart, Transaction
 from workcert.machines.envelopes import IDS, dated
@@ -22,8 +20,8 @@ from workspec.core.record import State as Records
 from workspec.jobs.facts import EVICTABLE, UNFINISHED, WAITING, JobFacts
 
 if TYPE_CHECKING:
+    from workcert.run.campaign import Campaign
     from workcert.run.execution import Execution
-    from workcert.run.stateful import Campaign
 
 HANDLES: Final = ("A", "B")
 TURNS: Final = 6
@@ -65,12 +63,7 @@ FORGED: Final = (*FORGED_FENCES, *FORGED_LEASE_IDS, "job")
 NEVER_HELD: Final = Held("", 0, "nobody", "l1", 1)
 
 
-def of(name: str, *arguments: Any) -> Any:
-    """A strategy over what the machine offers now."""
-    return st.runner().flatmap(lambda machine: st.sampled_from(getattr(machine, name)(*arguments)))
-
-
-class JobsHistory(RuleBasedStateMachine):
+class JobsHistory:
     """What the rules of the machine draw from and do; they stand in the modules that derive from it."""
 
     campaign: Campaign

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
-
 from workcert.machines.envelopes import CLASSES, FILTERS, LEASE_IDS, QUEUES, TOO_LARGE, WORKERS
-from workcert.machines.jobs_history import JobsHistory, of
+from workcert.machines.jobs_history import JobsHistory
 from workcert.machines.jobs_state import REFILL
+from workcert.machines.rules import precondition, rule
+from workcert.machines.sources import flag, of, one_of
 from workcert.references import Ref
 
 HANDLE, AT, JOB = of("handles"), of("any_time"), of("jobs")
-QUEUE: Final = st.sampled_from(QUEUES)
+QUEUE: Final = one_of(QUEUES)
 MOST_PAGES: Final = 9
 FROM_NOW_MS: Final = (0, 700, -1)
 
@@ -24,7 +23,7 @@ class Operators(JobsHistory):
     # Settings ----------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: self.can("pause_queue", 4))
-    @rule(on=HANDLE, queue=QUEUE, other=HANDLE, worker=st.sampled_from(WORKERS), lasting=st.booleans())
+    @rule(on=HANDLE, queue=QUEUE, other=HANDLE, worker=one_of(WORKERS), lasting=flag())
     def pause_queue(self, on: str, queue: str, other: str, worker: str, lasting: bool) -> None:
         """A pause, through whichever handle, and somebody who asks for work from there and elsewhere."""
         self.do(on, "pause_queue", queue=queue)
@@ -44,10 +43,10 @@ class Operators(JobsHistory):
     @precondition(lambda self: self.can("set_rate_limit", 5))
     @rule(
         on=HANDLE,
-        name=st.sampled_from(CLASSES),
-        limit=st.sampled_from((0, 1, 3, 2)),
-        window_ms=st.sampled_from((1000, 1000, 60_000, 7)),
-        burst=st.sampled_from((1, 3, 5)),
+        name=one_of(CLASSES),
+        limit=one_of((0, 1, 3, 2)),
+        window_ms=one_of((1000, 1000, 60_000, 7)),
+        burst=one_of((1, 3, 5)),
         at=AT,
     )
     def set_rate_limit(self, on: str, name: str, limit: int, window_ms: int, burst: int, at: int) -> None:
@@ -56,11 +55,11 @@ class Operators(JobsHistory):
     @precondition(lambda self: self.can("upsert_rate_class", 1, *((3,) if self.has_paused_class() else ())))
     @rule(
         on=HANDLE,
-        name=st.sampled_from(CLASSES),
-        limit=st.sampled_from((1, 3, 0, 1, 3, 0, -1)),
-        window_ms=st.sampled_from((1000, 1000, 60_000, 1, 1000, 0)),
-        burst=st.sampled_from((3, 1, 5, 3, 1, 0)),
-        paused=st.sampled_from((False, False, True)),
+        name=one_of(CLASSES),
+        limit=one_of((1, 3, 0, 1, 3, 0, -1)),
+        window_ms=one_of((1000, 1000, 60_000, 1, 1000, 0)),
+        burst=one_of((3, 1, 5, 3, 1, 0)),
+        paused=one_of((False, False, True)),
         at=of("times", REFILL),
     )
     def upsert_rate_class(
@@ -94,12 +93,12 @@ class Operators(JobsHistory):
         self.do(on, "promote_job", at, job_id=job)
 
     @precondition(lambda self: self.can("schedule_pending_job", 5, *((2,) if self.may("promote_job") else ())))
-    @rule(on=HANDLE, job=of("jobs_for", "schedule_pending_job"), later_ms=st.sampled_from(FROM_NOW_MS), at=AT)
+    @rule(on=HANDLE, job=of("jobs_for", "schedule_pending_job"), later_ms=one_of(FROM_NOW_MS), at=AT)
     def schedule_pending_job(self, on: str, job: str, later_ms: int, at: int) -> None:
         self.do(on, "schedule_pending_job", at, job_id=job, at_ms=at + later_ms)
 
     @precondition(lambda self: self.can("reschedule_job", 3))
-    @rule(on=HANDLE, job=of("jobs_for", "reschedule_job"), later_ms=st.sampled_from(FROM_NOW_MS), at=AT)
+    @rule(on=HANDLE, job=of("jobs_for", "reschedule_job"), later_ms=one_of(FROM_NOW_MS), at=AT)
     def reschedule_job(self, on: str, job: str, later_ms: int, at: int) -> None:
         self.do(on, "reschedule_job", at, job_id=job, at_ms=at + later_ms)
 
@@ -107,9 +106,9 @@ class Operators(JobsHistory):
     @rule(
         on=HANDLE,
         job=of("jobs_for", "edit_payload"),
-        payload=st.sampled_from((b"edited", b"", b"\x00\xff")),
-        schema_version=st.sampled_from((2, 2_147_483_647, 1, 0, 2_147_483_648, 2)),
-        fingerprint=st.sampled_from(("f1", "f2", "f9", "")),
+        payload=one_of((b"edited", b"", b"\x00\xff")),
+        schema_version=one_of((2, 2_147_483_647, 1, 0, 2_147_483_648, 2)),
+        fingerprint=one_of(("f1", "f2", "f9", "")),
     )
     def edit_payload(self, on: str, job: str, payload: bytes, schema_version: int, fingerprint: str) -> None:
         self.do(on, "edit_payload", job_id=job, payload=payload, schema_version=schema_version, fingerprint=fingerprint)
@@ -152,12 +151,12 @@ class Operators(JobsHistory):
         return bool(self.made) and getattr(self.made[-1], "call", "") in self.execution.binding.reads
 
     @precondition(lambda self: self.can("get_job", 0) and not self.has_just_read())
-    @rule(job=JOB, include_payload=st.booleans())
+    @rule(job=JOB, include_payload=flag())
     def get_job(self, job: str, include_payload: bool) -> None:
         self.each_handle("get_job", job_id=job, include_payload=include_payload)
 
     @precondition(lambda self: self.can("list_jobs", 1) and not self.has_just_read())
-    @rule(on=HANDLE, where=st.sampled_from(FILTERS), limit=st.sampled_from((2, 200, 1, 3, 0, 201)))
+    @rule(on=HANDLE, where=one_of(FILTERS), limit=one_of((2, 200, 1, 3, 0, 201)))
     def list_jobs(self, on: str, where: dict[str, Any], limit: int) -> None:
         """From the first page to the last, with nothing in between: only then all rows must appear once."""
         cursor: Any = None
@@ -169,7 +168,7 @@ class Operators(JobsHistory):
             cursor = Ref(f"{step}.cursor")
 
     @precondition(lambda self: self.can("counts", 2) and not self.has_just_read())
-    @rule(queue=st.sampled_from((None, "q", "default", "nowhere")))
+    @rule(queue=one_of((None, "q", "default", "nowhere")))
     def counts(self, queue: str | None) -> None:
         self.each_handle("counts", queue=queue)
 
@@ -179,7 +178,7 @@ class Operators(JobsHistory):
         self.each_handle("queue_stats", at)
 
     @precondition(lambda self: self.can("distinct_kinds", 5) and not self.has_just_read())
-    @rule(limit=st.sampled_from((100, 1, 0, 100, -1)))
+    @rule(limit=one_of((100, 1, 0, 100, -1)))
     def distinct_kinds(self, limit: int) -> None:
         self.each_handle("distinct_kinds", limit=limit)
 
@@ -191,7 +190,7 @@ class Operators(JobsHistory):
     @precondition(
         lambda self: self.can("get_rate_class", 0, 3) and bool(self.present.buckets) and not self.has_just_read()
     )
-    @rule(name=st.sampled_from((*CLASSES, "nothing")), at=of("times", REFILL))
+    @rule(name=one_of((*CLASSES, "nothing")), at=of("times", REFILL))
     def get_rate_class(self, name: str, at: int) -> None:
         self.each_handle("get_rate_class", at, name=name)
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
-
 from workcert.machines.envelopes import (
     ASKS,
     BAD_PROGRESSES,
@@ -24,13 +21,15 @@ from workcert.machines.envelopes import (
     WORKERS,
     envelopes,
 )
-from workcert.machines.jobs_history import FORGED, Held, JobsHistory, of
+from workcert.machines.jobs_history import FORGED, Held, JobsHistory
 from workcert.machines.jobs_state import DUE, DUTY, LEASE, REFILL, RETENTION, WINDOW
+from workcert.machines.rules import precondition, rule, seldom
+from workcert.machines.sources import Several, Shuffled, each, either, flag, just, of, one_of, perhaps
 
 HANDLE, AT, ID = of("handles"), of("any_time"), of("ids")
 HELD: Final = of("leases")
-FORGERIES: Final = st.sampled_from(((), (), (), *((twist,) for twist in FORGED), FORGED))
-TWIST: Final = st.sampled_from(("",) * 7 + FORGED)
+FORGERIES: Final = one_of(((), (), (), *((twist,) for twist in FORGED), FORGED))
+TWIST: Final = one_of(("",) * 7 + FORGED)
 OUTCOMES: Final = ("success", "retry", "skip", "revoke", "snooze", "undecodable", "rate_limited")
 TEXTS: Final = (None, None, "broken", "", "\u00e9")
 LOGS: Final[tuple[list[str], ...]] = ([], [], ["line"], ["\u4e2d", ""])
@@ -63,7 +62,7 @@ class Workers(JobsHistory):
         self.enqueue(on, [parts], at)
 
     @precondition(lambda self: self.can("enqueue", 0, 3))
-    @rule(on=HANDLE, batch=st.lists(envelopes(ID), max_size=4), at=AT)
+    @rule(on=HANDLE, batch=Several(envelopes(ID), 0, 4), at=AT)
     def enqueue_batch(self, on: str, batch: list[dict[str, Any]], at: int) -> None:
         self.enqueue(on, batch, at)
 
@@ -71,8 +70,8 @@ class Workers(JobsHistory):
     @rule(
         on=HANDLE,
         request=of("requested"),
-        change=st.sampled_from(sorted(CHANGES)),
-        beside=st.one_of(st.none(), st.none(), envelopes(ID)),
+        change=one_of(sorted(CHANGES)),
+        beside=either(just(None), just(None), envelopes(ID)),
         at=of("times", WINDOW),
     )
     def enqueue_again(
@@ -86,8 +85,8 @@ class Workers(JobsHistory):
         on=HANDLE,
         name=ID,
         request=of("keyed"),
-        asks=st.sampled_from(ASKS),
-        news=st.sampled_from(NEWS),
+        asks=one_of(ASKS),
+        news=one_of(NEWS),
         at=of("times", WINDOW),
     )
     def enqueue_on_key(
@@ -99,7 +98,7 @@ class Workers(JobsHistory):
         self.enqueue(on, [{**kept, **news, "id": name, **asks}], at)
 
     @precondition(lambda self: self.can("enqueue_without_uniqueness", 3))
-    @rule(on=HANDLE, batch=st.lists(envelopes(ID, alone=True), min_size=1, max_size=2), at=AT)
+    @rule(on=HANDLE, batch=Several(envelopes(ID, alone=True), 1, 2), at=AT)
     def enqueue_without_uniqueness(self, on: str, batch: list[dict[str, Any]], at: int) -> None:
         self.enqueue(on, batch, at, "enqueue_without_uniqueness")
 
@@ -107,8 +106,8 @@ class Workers(JobsHistory):
     @rule(
         on=HANDLE,
         parts=envelopes(ID),
-        flaws=st.lists(st.sampled_from(sorted(FLAWS)), min_size=1, max_size=3),
-        sound=st.none() | envelopes(ID),
+        flaws=Several(one_of(sorted(FLAWS)), 1, 3),
+        sound=perhaps(envelopes(ID)),
     )
     def enqueue_unsound(self, on: str, parts: dict[str, Any], flaws: list[str], sound: dict[str, Any] | None) -> None:
         """One flaw after the other, alone or behind a sound envelope that must not be stored either."""
@@ -116,7 +115,7 @@ class Workers(JobsHistory):
             self.enqueue(on, [*([sound] if sound else []), parts | FLAWS[flaw]], None)
 
     @precondition(lambda self: self.can("enqueue", 2))
-    @rule(on=HANDLE, parts=envelopes(ID), size=st.sampled_from(sorted(FITTING) + sorted(SIZES)))
+    @rule(on=HANDLE, parts=envelopes(ID), size=one_of(sorted(FITTING) + sorted(SIZES)))
     def enqueue_large(self, on: str, parts: dict[str, Any], size: str) -> None:
         """As large as may be; larger where the store claims to refuse it."""
         if size in FITTING or "LIMITS" in self.profiles:
@@ -124,6 +123,7 @@ class Workers(JobsHistory):
 
     @precondition(lambda self: self.can("enqueue", 4) and "LIMITS" in self.profiles and not self.crowded)
     @rule(on=HANDLE)
+    @seldom
     def enqueue_crowd(self, on: str) -> None:
         """One envelope too many, once: a thousand of them take time."""
         self.crowded = True
@@ -134,11 +134,11 @@ class Workers(JobsHistory):
     @precondition(lambda self: self.can("admit", *(() if self.admissible() else (0,))))
     @rule(
         on=HANDLE,
-        worker=st.sampled_from(WORKERS),
-        lease_id=st.sampled_from(LEASE_IDS),
-        queues=st.sampled_from(QUEUE_LISTS),
-        capacity=st.sampled_from(CAPACITIES),
-        lease_ms=st.sampled_from(LEASES_MS * 4 + NO_LEASES_MS),
+        worker=one_of(WORKERS),
+        lease_id=one_of(LEASE_IDS),
+        queues=one_of(QUEUE_LISTS),
+        capacity=one_of(CAPACITIES),
+        lease_ms=one_of(LEASES_MS * 4 + NO_LEASES_MS),
         at=of("times", REFILL),
     )
     def admit_some(
@@ -151,13 +151,13 @@ class Workers(JobsHistory):
         on=HANDLE,
         held=HELD,
         forged=FORGERIES,
-        outcome=st.sampled_from(OUTCOMES * 3 + ("lease_lost", "sideways")),
-        error=st.sampled_from(TEXTS),
+        outcome=one_of(OUTCOMES * 3 + ("lease_lost", "sideways")),
+        error=one_of(TEXTS),
         delay_ms=of("delays"),
-        logs=st.sampled_from(LOGS),
-        actual_weight=st.sampled_from(ACTUAL_WEIGHTS),
+        logs=one_of(LOGS),
+        actual_weight=one_of(ACTUAL_WEIGHTS),
         at=AT,
-        look=st.booleans(),
+        look=flag(),
     )
     def ack(
         self,
@@ -185,9 +185,9 @@ class Workers(JobsHistory):
         on=HANDLE,
         held=HELD,
         forged=FORGERIES,
-        result=st.sampled_from(RESULTS * 3 + BAD_RESULTS),
-        logs=st.sampled_from(LOGS),
-        actual_weight=st.sampled_from(ACTUAL_WEIGHTS),
+        result=one_of(RESULTS * 3 + BAD_RESULTS),
+        logs=one_of(LOGS),
+        actual_weight=one_of(ACTUAL_WEIGHTS),
         at=AT,
     )
     def ack_success_with_result(
@@ -207,25 +207,25 @@ class Workers(JobsHistory):
     @precondition(lambda self: self.can("renew", *((0, 2) if self.current() else (1,))))
     @rule(
         on=HANDLE,
-        held=st.lists(st.tuples(HELD, TWIST), max_size=3),
-        lease_ms=st.sampled_from(LEASES_MS * 2 + NO_LEASES_MS),
+        held=Several(each(HELD, TWIST), 0, 3),
+        lease_ms=one_of(LEASES_MS * 2 + NO_LEASES_MS),
         at=of("times", LEASE),
     )
     def renew(self, on: str, held: list[tuple[Held, str]], lease_ms: int, at: int) -> None:
         self.do(on, "renew", at, leases=[self.lease(*each) for each in held], lease_ms=lease_ms)
 
     @precondition(lambda self: self.can("checkpoint", *((1, 5) if self.current() else (5,))))
-    @rule(on=HANDLE, held=HELD, forged=FORGERIES, checkpoint=st.sampled_from(CHECKPOINTS), at=AT)
+    @rule(on=HANDLE, held=HELD, forged=FORGERIES, checkpoint=one_of(CHECKPOINTS), at=AT)
     def checkpoint(self, on: str, held: Held, forged: tuple[str, ...], checkpoint: Any, at: int) -> None:
         self.fenced(on, "checkpoint", at, held, forged, checkpoint=checkpoint)
 
     @precondition(lambda self: self.can("write_job_output", *((0, 3) if self.current() else (4,))))
-    @rule(on=HANDLE, held=HELD, forged=FORGERIES, output=st.sampled_from(RESULTS * 3 + BAD_RESULTS), at=AT)
+    @rule(on=HANDLE, held=HELD, forged=FORGERIES, output=one_of(RESULTS * 3 + BAD_RESULTS), at=AT)
     def write_job_output(self, on: str, held: Held, forged: tuple[str, ...], output: Any, at: int) -> None:
         self.fenced(on, "write_job_output", at, held, forged, output=output)
 
     @precondition(lambda self: self.can("write_job_progress", *((2, 5) if self.current() else (0,))))
-    @rule(on=HANDLE, held=HELD, forged=FORGERIES, progress=st.sampled_from(PROGRESSES * 4 + BAD_PROGRESSES), at=AT)
+    @rule(on=HANDLE, held=HELD, forged=FORGERIES, progress=one_of(PROGRESSES * 4 + BAD_PROGRESSES), at=AT)
     def write_job_progress(self, on: str, held: Held, forged: tuple[str, ...], progress: Any, at: int) -> None:
         self.fenced(on, "write_job_progress", at, held, forged, progress=progress)
 
@@ -251,16 +251,16 @@ class Workers(JobsHistory):
     @precondition(lambda self: self.can("claim_duty", 3))
     @rule(
         on=HANDLE,
-        name=st.sampled_from(DUTIES),
-        holder=st.sampled_from(HOLDERS),
-        lease_ms=st.sampled_from((1000, 500, 1000, 500, 1, 0, -1)),
+        name=one_of(DUTIES),
+        holder=one_of(HOLDERS),
+        lease_ms=one_of((1000, 500, 1000, 500, 1, 0, -1)),
         at=of("times", DUTY),
     )
     def claim_duty(self, on: str, name: str, holder: str, lease_ms: int, at: int) -> None:
         self.do(on, "claim_duty", at, name=name, holder=holder, lease_ms=lease_ms)
 
     @precondition(lambda self: self.can("release_duty", 1, 4) and bool(self.present.duties))
-    @rule(on=HANDLE, name=st.sampled_from(DUTIES), holder=st.sampled_from(HOLDERS))
+    @rule(on=HANDLE, name=one_of(DUTIES), holder=one_of(HOLDERS))
     def release_duty(self, on: str, name: str, holder: str) -> None:
         self.do(on, "release_duty", name=name, holder=holder)
 
@@ -268,10 +268,10 @@ class Workers(JobsHistory):
     @rule(
         on=HANDLE,
         other=HANDLE,
-        name=st.sampled_from(DUTIES),
-        holders=st.permutations(HOLDERS),
-        after_ms=st.sampled_from((499, 500, 501, 0)),
-        released=st.sampled_from((*HOLDERS, None)),
+        name=one_of(DUTIES),
+        holders=Shuffled(HOLDERS),
+        after_ms=one_of((499, 500, 501, 0)),
+        released=one_of((*HOLDERS, None)),
     )
     def contest_duty(
         self, on: str, other: str, name: str, holders: list[str], after_ms: int, released: str | None

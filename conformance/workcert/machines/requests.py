@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
-from hypothesis import strategies as st
-
+from workcert.machines.sources import Made, Source, each, either, just, one_of
 from workcert.ordinary import WORKLOAD_REQUEST
 
 Json = Any
@@ -27,51 +27,51 @@ def no_timeouts() -> dict[str, Json]:
     return dict.fromkeys(KINDS)
 
 
-def policies() -> st.SearchStrategy[Json]:
-    return st.fixed_dictionaries(
-        {
-            "max_attempts": st.sampled_from([3, 1, 2, 0]),
-            "backoff": st.sampled_from(["fixed", "exponential"]),
-            "initial_delay_ms": st.sampled_from([1000, 0, 999, 1500, 3000]),
-            "max_delay_ms": st.sampled_from([60000, 1999, 5000, 2500]),
-            "retry_on": st.sampled_from(RETRY_ON),
-        }
+def members(**sources: Source) -> Source:
+    """An object with a value of each source."""
+    names = tuple(sources)
+    return Made(each(*sources.values()), lambda values: dict(zip(names, values, strict=True)))
+
+
+def policies() -> Source:
+    return members(
+        max_attempts=one_of([3, 1, 2, 0]),
+        backoff=one_of(["fixed", "exponential"]),
+        initial_delay_ms=one_of([1000, 0, 999, 1500, 3000]),
+        max_delay_ms=one_of([60000, 1999, 5000, 2500]),
+        retry_on=one_of(RETRY_ON),
     )
 
 
-def timeouts() -> st.SearchStrategy[Json]:
+def timeouts() -> Source:
     """None, one deadline, or two that may pass in either order."""
-    durations = st.sampled_from([3000, 1, 1000, 1001, 4000, 6000])
-    one = st.tuples(st.sampled_from(KINDS), durations).map(lambda pair: {pair[0]: pair[1]})
-    two = st.tuples(one, one).map(lambda pair: {**pair[0], **pair[1]})
-    some = st.one_of(one, one, two).map(lambda set_: no_timeouts() | set_)
-    return st.one_of(st.none(), some, some)
+    durations = one_of([3000, 1, 1000, 1001, 4000, 6000])
+    one = Made(each(one_of(KINDS), durations), lambda pair: {pair[0]: pair[1]})
+    two = Made(each(one, one), lambda pair: {**pair[0], **pair[1]})
+    some = Made(either(one, one, two), lambda limits: no_timeouts() | limits)
+    return either(just(None), some, some)
 
 
-def requests(*, secrets: bool) -> st.SearchStrategy[Json]:
+@cache
+def requests(*, secrets: bool) -> Source:
     """A request without its times; few keys and requesters, so that scopes meet."""
     inputs: list[Json] = [{"id": 1}, {"id": 1, "more": [1, {"x": None}]}, "text"]
     if secrets:
         inputs.append(SECRETS[0])
-    return st.builds(
-        lambda key, agent, policy, limits, input_: {
-            **BASE,
-            "idempotency_key": key,
-            "requested_by": {"kind": "agent", "id": agent},
-            "authorization_snapshot": {
-                **BASE["authorization_snapshot"],
-                "subject": {"kind": "agent", "id": agent},
-            },
-            "retry_policy": policy,
-            "timeouts": limits,
-            "input": input_,
-        },
-        key=st.sampled_from(["one", "two", "one ", "three", "four"]),
-        agent=st.sampled_from(["a1", "a2"]),
-        policy=policies(),
-        limits=timeouts(),
-        input_=st.sampled_from(inputs),
+    drawn = members(
+        idempotency_key=one_of(["one", "two", "one ", "three", "four"]),
+        requested_by=one_of([{"kind": "agent", "id": agent} for agent in ("a1", "a2")]),
+        retry_policy=policies(),
+        timeouts=timeouts(),
+        input=one_of(inputs),
     )
+    return Made(drawn, _as_authorized)
+
+
+def _as_authorized(request: Json) -> Json:
+    """A request whose snapshot of the authorization is of its requester."""
+    snapshot = {**BASE["authorization_snapshot"], "subject": request["requested_by"]}
+    return {**BASE, **request, "authorization_snapshot": snapshot}
 
 
 CHANGES: Final[dict[str, Json]] = {

@@ -5,20 +5,16 @@ One rule for each operation; every argument is drawn in the signature, so that t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from typing import Any, Final
 
 from workcert.cases.model import Call, Frozen, Inject, Restart
 from workcert.machines import legacy_rows
 from workcert.machines.history import HANDLES, Held, WorkloadHistory
 from workcert.machines.requests import BASE, CHANGES, SECRETS, requests
+from workcert.machines.rules import initialize, precondition, rule
+from workcert.machines.sources import Asked, of, one_of
 from workspec.core.choice import OTHER
 from workspec.workload.choices import COMPLETION_REFERENCES
-
-if TYPE_CHECKING:
-    from workcert.run.stateful import Campaign
 
 WORKERS: Final = ("a", "b")
 CAPABILITIES: Final[tuple[list[str], ...]] = (["email:send"], ["more", "email:send"], ["email:send"], [])
@@ -36,12 +32,7 @@ MOST_FILES: Final = 2
 """Legacy files in one example: one and its repetition, or a second one. Most rules do not bind such work."""
 
 
-def of(name: str) -> Any:
-    """A strategy over what the machine offers now."""
-    return st.runner().flatmap(lambda machine: st.sampled_from(getattr(machine, name)()))
-
-
-WORK, CLAIM, AT, HANDLE, TWIST = of("work"), of("claims"), of("times"), of("handles"), st.sampled_from(TWISTS)
+WORK, CLAIM, AT, HANDLE, TWIST = of("work"), of("claims"), of("times"), of("handles"), one_of(TWISTS)
 OUTPUTS: Final = ({"sent": 1}, {"sent": 2}, SECRETS[1])
 ERRORS: Final = ("no route", "other", "sk-live")
 ENDS: Final = ("complete", "fail", "complete", "fail", "checkpoint", "cancel")
@@ -61,12 +52,12 @@ REPEATS: Final = ("nothing", "effect", "text", "worker", "output", "references")
 
 
 class WorkloadMachine(WorkloadHistory):
-    """`workload_machine` binds it to a campaign."""
+    """What may be done next, and with which arguments; a driver chooses."""
 
     @initialize(
         request=requests(secrets=False),
-        wait=st.integers(0, 1),
-        file=st.sampled_from([None, None, None, None, None, None, None, None, "one", "two"]),
+        wait=one_of((0, 1)),
+        file=one_of([None, None, None, None, None, None, None, None, "one", "two"]),
     )
     def first_work(self, request: dict[str, Any], wait: int, file: str | None) -> None:
         """There is something to work on from the start: an admission, now and then a legacy file."""
@@ -85,19 +76,19 @@ class WorkloadMachine(WorkloadHistory):
     # Rules: one for each operation ---------------------------------------------------------------------------------
 
     @precondition(lambda self: self.can("admit", 0) and len(self.admitted) < MOST_WORK)
-    @rule(on=HANDLE, request=st.runner().flatmap(lambda m: requests(secrets=m.secrets)), at=AT, wait=st.integers(0, 3))
+    @rule(on=HANDLE, request=Asked(lambda machine: requests(secrets=machine.secrets)), at=AT, wait=one_of((0, 1, 2, 3)))
     def admit(self, on: str, request: dict[str, Any], at: int, wait: int) -> None:
         self.now_s = at
         self.admit_request(on, {**request, "created_at": at, "not_before": at + wait if wait else None})
 
     @precondition(lambda self: self.can("admit", 1) and self.admitted)
-    @rule(on=HANDLE, work=WORK, change=st.sampled_from(sorted(CHANGES)))
+    @rule(on=HANDLE, work=WORK, change=one_of(sorted(CHANGES)))
     def admit_again(self, on: str, work: str, change: str) -> None:
         request = next((request for step, request in self.admitted if step == work), BASE)
         self.admit_request(on, {**request, **CHANGES[change], "created_at": self.now_s})
 
     @precondition(lambda self: self.can("admit", 2) and "DEPENDENCIES" in self.campaign.store.backend.profiles)
-    @rule(on=HANDLE, work=WORK, state=st.sampled_from(["SUCCEEDED", "DEAD_LETTER", "READY"]), at=AT)
+    @rule(on=HANDLE, work=WORK, state=one_of(["SUCCEEDED", "DEAD_LETTER", "READY"]), at=AT)
     def admit_dependent(self, on: str, work: str, state: str, at: int) -> None:
         self.now_s = at
         dependency = {"workload_id": self.id_of(work), "required_state": state}
@@ -107,9 +98,9 @@ class WorkloadMachine(WorkloadHistory):
     @rule(
         on=HANDLE,
         work=WORK,
-        worker=st.sampled_from(WORKERS),
-        offers=st.sampled_from(CAPABILITIES),
-        lease_ms=st.sampled_from(LEASES_MS),
+        worker=one_of(WORKERS),
+        offers=one_of(CAPABILITIES),
+        lease_ms=one_of(LEASES_MS),
         at=AT,
     )
     def claim(self, on: str, work: str, worker: str, offers: list[str], lease_ms: int, at: int) -> None:
@@ -134,18 +125,18 @@ class WorkloadMachine(WorkloadHistory):
         self.make(self.call(on, "start", at, **self.fence(claim, twist)))
 
     @precondition(lambda self: self.holding("heartbeat"))
-    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, extension_ms=st.sampled_from(EXTENSIONS_MS), at=AT)
+    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, extension_ms=one_of(EXTENSIONS_MS), at=AT)
     def heartbeat(self, on: str, claim: Held, twist: str, extension_ms: int, at: int) -> None:
         self.make(self.call(on, "heartbeat", at, **self.fence(claim, twist), extension_ms=extension_ms))
 
     @precondition(lambda self: self.holding("execution_context"))
-    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, secret=st.sampled_from(["db", "", "sk-x"]), at=AT)
+    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, secret=one_of(["db", "", "sk-x"]), at=AT)
     def execution_context(self, on: str, claim: Held, twist: str, secret: str, at: int) -> None:
         names = [secret] if self.secrets else []
         self.make(self.call(on, "execution_context", at, **self.fence(claim, twist), secret_references=names))
 
     @precondition(lambda self: self.holding("checkpoint"))
-    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, state=st.sampled_from(OUTPUTS), at=AT)
+    @rule(on=HANDLE, claim=CLAIM, twist=TWIST, state=one_of(OUTPUTS), at=AT)
     def checkpoint(self, on: str, claim: Held, twist: str, state: Any, at: int) -> None:
         self.make(self.call(on, "checkpoint", at, **self.fence(claim, twist), state=self.allowed(state)))
 
@@ -154,8 +145,8 @@ class WorkloadMachine(WorkloadHistory):
         on=HANDLE,
         claim=CLAIM,
         twist=TWIST,
-        result=st.sampled_from(RESULTS),
-        output=st.sampled_from(OUTPUTS),
+        result=one_of(RESULTS),
+        output=one_of(OUTPUTS),
         at=AT,
     )
     def complete(self, on: str, claim: Held, twist: str, result: str, output: Any, at: int) -> None:
@@ -175,9 +166,9 @@ class WorkloadMachine(WorkloadHistory):
         on=HANDLE,
         claim=CLAIM,
         twist=TWIST,
-        kind=st.sampled_from(KINDS),
-        error=st.sampled_from(ERRORS),
-        effect=st.sampled_from(EFFECTS),
+        kind=one_of(KINDS),
+        error=one_of(ERRORS),
+        effect=one_of(EFFECTS),
         at=AT,
     )
     def fail(self, on: str, claim: Held, twist: str, kind: str, error: str, effect: str | None, at: int) -> None:
@@ -185,7 +176,7 @@ class WorkloadMachine(WorkloadHistory):
         self.report(self.call(on, "fail", at, **self.fence(claim, twist), kind=kind, error=said, effect=effect))
 
     @precondition(lambda self: bool(self.reports) and self.can("fail", 1))
-    @rule(on=HANDLE, report=of("recorded"), change=st.sampled_from(REPEATS), at=AT)
+    @rule(on=HANDLE, report=of("recorded"), change=one_of(REPEATS), at=AT)
     def report_again(self, on: str, report: Call, change: str, at: int) -> None:
         """An accepted completion or failure report once more, as it was or with one thing changed."""
         args = dict(report.args)
@@ -217,7 +208,7 @@ class WorkloadMachine(WorkloadHistory):
         self.make(self.call(on, "acknowledge_cancel", at, **self.fence(claim, twist)))
 
     @precondition(lambda self: self.can("retry", None if self.resting() else 2) and self.admitted)
-    @rule(on=HANDLE, work=WORK, reason=st.sampled_from(REASONS), at=AT)
+    @rule(on=HANDLE, work=WORK, reason=one_of(REASONS), at=AT)
     def retry(self, on: str, work: str, reason: str | None, at: int) -> None:
         self.make(self.call(on, "retry", at, workload_id=self.id_of(work), actor="operator", reason=reason))
 
@@ -232,12 +223,12 @@ class WorkloadMachine(WorkloadHistory):
         self.make(self.call(on, "recover_expired", at))
 
     @precondition(lambda self: self.can("get", 2) and self.admitted and not self.has_just_read())
-    @rule(on=HANDLE, work=WORK, fresh=st.sampled_from([True, True, False]))
+    @rule(on=HANDLE, work=WORK, fresh=one_of([True, True, False]))
     def get(self, on: str, work: str, fresh: bool) -> None:
         self.make(self.call(on, "get", None, workload_id=self.id_of(work), fresh=fresh))
 
     @precondition(lambda self: self.can("list_workloads", 3) and self.admitted and not self.has_just_read())
-    @rule(on=HANDLE, application=st.sampled_from(["app", "other"]))
+    @rule(on=HANDLE, application=one_of(["app", "other"]))
     def list_workloads(self, on: str, application: str) -> None:
         self.make(self.call(on, "list_workloads", None, tenant_id="t", application_id=application, fresh=True))
 
@@ -247,9 +238,9 @@ class WorkloadMachine(WorkloadHistory):
     @rule(
         on=HANDLE,
         work=of("ready"),
-        worker=st.sampled_from(WORKERS),
-        lease_ms=st.sampled_from(LEASES_MS[:5]),
-        early=st.sampled_from([0, 0, 1]),
+        worker=one_of(WORKERS),
+        lease_ms=one_of(LEASES_MS[:5]),
+        early=one_of([0, 0, 1]),
     )
     def take(self, on: str, work: str, worker: str, lease_ms: int, early: int) -> None:
         """A capable claim of ready work when it is due, or a second before."""
@@ -259,9 +250,9 @@ class WorkloadMachine(WorkloadHistory):
     @rule(
         on=HANDLE,
         work=of("ready"),
-        worker=st.sampled_from(WORKERS),
-        lease_ms=st.sampled_from(LEASES_MS[:5]),
-        wait=st.integers(0, 1),
+        worker=one_of(WORKERS),
+        lease_ms=one_of(LEASES_MS[:5]),
+        wait=one_of((0, 1)),
     )
     def take_up(self, on: str, work: str, worker: str, lease_ms: int, wait: int) -> None:
         """Claimed and started in one go."""
@@ -273,13 +264,13 @@ class WorkloadMachine(WorkloadHistory):
     @rule(
         on=HANDLE,
         work=of("ready"),
-        worker=st.sampled_from(WORKERS),
-        end=st.sampled_from(ENDS),
-        kind=st.sampled_from(KINDS),
-        effect=st.sampled_from(EFFECTS[:3]),
-        result=st.sampled_from(RESULTS[:2]),
-        wait=st.sampled_from(WAITS_S),
-        moment=st.sampled_from(MOMENTS),
+        worker=one_of(WORKERS),
+        end=one_of(ENDS),
+        kind=one_of(KINDS),
+        effect=one_of(EFFECTS[:3]),
+        result=one_of(RESULTS[:2]),
+        wait=one_of(WAITS_S),
+        moment=one_of(MOMENTS),
     )
     def carry_through(
         self,
@@ -307,10 +298,10 @@ class WorkloadMachine(WorkloadHistory):
     @rule(
         on=HANDLE,
         deed=of("deeds"),
-        kind=st.sampled_from(KINDS),
-        effect=st.sampled_from(EFFECTS[:3]),
-        result=st.sampled_from(RESULTS[:2]),
-        moment=st.sampled_from(MOMENTS),
+        kind=one_of(KINDS),
+        effect=one_of(EFFECTS[:3]),
+        result=one_of(RESULTS[:2]),
+        moment=one_of(MOMENTS),
     )
     def proceed(self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str, moment: str) -> None:
         """A holder does what it may."""
@@ -320,9 +311,9 @@ class WorkloadMachine(WorkloadHistory):
     @rule(
         on=HANDLE,
         deed=of("finishing"),
-        kind=st.sampled_from(KINDS),
-        effect=st.sampled_from(EFFECTS[:3]),
-        result=st.sampled_from(RESULTS[:2]),
+        kind=one_of(KINDS),
+        effect=one_of(EFFECTS[:3]),
+        result=one_of(RESULTS[:2]),
     )
     def finish(self, on: str, deed: tuple[Held, str], kind: str, effect: str | None, result: str) -> None:
         """A holder completes or fails, now."""
@@ -348,13 +339,13 @@ class WorkloadMachine(WorkloadHistory):
         self.make(Restart(f"s{len(self.made) + 1}"))
 
     @precondition(lambda self: self.migrates and self.can("migrate", 2) and self.taken_over < MOST_FILES)
-    @rule(on=HANDLE, file=st.sampled_from(sorted(legacy_rows.FILES)))
+    @rule(on=HANDLE, file=one_of(sorted(legacy_rows.FILES)))
     def migrate(self, on: str, file: str) -> None:
         """A legacy file: into a store that holds other work it does not go."""
         self.take_over(on, file)
 
     @precondition(lambda self: self.legacy and self.can("get", 0) and len(self.admitted) < 3)
-    @rule(row=st.sampled_from(sorted(legacy_rows.ROWS)), version=st.sampled_from([1, None]))
+    @rule(row=one_of(sorted(legacy_rows.ROWS)), version=one_of([1, None]))
     def inject(self, row: str, version: int | None) -> None:
         """A row that an older version left behind, once for each kind."""
         if f"legacy_{row}_read" in self.keys:
@@ -366,8 +357,8 @@ class WorkloadMachine(WorkloadHistory):
     @precondition(lambda self: self.holding("start") and self.writers and self.campaign.store.backend.can("pause"))
     @rule(
         claim=CLAIM,
-        held=st.sampled_from(["start", "heartbeat", "complete", "fail", "claim", "recover_expired", "time_out"]),
-        during=st.sampled_from(["start", "cancel", "fail", "claim", "recover_expired", "enforce_deadlines"]),
+        held=one_of(["start", "heartbeat", "complete", "fail", "claim", "recover_expired", "time_out"]),
+        during=one_of(["start", "cancel", "fail", "claim", "recover_expired", "enforce_deadlines"]),
         at=AT,
     )
     def frozen(self, claim: Held, held: str, during: str, at: int) -> None:
@@ -411,8 +402,3 @@ class WorkloadMachine(WorkloadHistory):
 
     def teardown(self) -> None:
         self.campaign.end(self.execution, self.made)
-
-
-def workload_machine(campaign: Campaign) -> type[RuleBasedStateMachine]:
-    """The machine, bound to a campaign."""
-    return type("WorkloadMachine", (WorkloadMachine,), {"campaign": campaign})

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tabulate import tabulate
 
 from workcert.report.model import COUNTED, ContractReport, ContractVerdict, by_family, count
 
+_COUNTS: Final = {"walk": "walks"}
+"""What a suite calls its examples."""
 _WORDS = {status: status.value.replace("_", " ") for status in COUNTED}
 
 
@@ -40,7 +44,7 @@ def suite_lines(report: ContractReport) -> list[str]:
     lines = []
     for suite in report.suites:
         parts = [f"{suite.cases} cases"] if suite.cases else []
-        parts += [f"{suite.examples} examples"] if suite.examples else []
+        parts += [f"{suite.examples} {_COUNTS.get(suite.name, 'examples')}"] if suite.examples else []
         words = ("failed", "flaky", "unknown", "skipped")
         parts += [f"{getattr(suite, word)} {word}" for word in words if getattr(suite, word)]
         lines.append(f"{suite.name}: {', '.join([*parts, f'{suite.steps} steps'])}")

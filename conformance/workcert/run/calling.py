@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from attrs import frozen
+from attrs import define, frozen
 
 from workcert.backends.registry import LoadedBackend
 from workcert.raised import text_of, told
@@ -84,9 +85,73 @@ def _details(given: Any) -> Any:
     return {f"(a {type(given).__name__}, which is no mapping)": text_of(given)}
 
 
+CHECKS_PER_LIMIT: Final = 8
+"""How often within a limit a watch looks at the clock."""
+
+
+@define
+class _Watch:
+    """``pending``: what is being waited for, and until when by the monotonic clock."""
+
+    pending: tuple[str, float] | None = None
+
+
+_watching: _Watch | None = None
+
+
 @contextlib.contextmanager
-def time_limit(what: str) -> Iterator[None]:
+def watched() -> Iterator[None]:
+    """Around many limited calls: one timer for all of them, since to set and to take back one for each costs more than
+    most calls. Where no signals can be used each limit is as it is without."""
+    global _watching
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+    watch, limit_s = _Watch(), CALL_LIMIT_S
+
+    def look(_number: int, _frame: Any) -> None:
+        pending = watch.pending
+        if pending is not None and time.monotonic() > pending[1]:
+            watch.pending = None
+            raise CallHung(f"{pending[0]} has not answered within {limit_s:g} seconds")
+
+    outer, _watching = _watching, watch
+    before = signal.signal(signal.SIGALRM, look)
+    left_s, _interval = signal.setitimer(signal.ITIMER_REAL, limit_s / CHECKS_PER_LIMIT, limit_s / CHECKS_PER_LIMIT)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left_s)
+        signal.signal(signal.SIGALRM, before)
+        _watching = outer
+
+
+def time_limit(what: str) -> contextlib.AbstractContextManager[None]:
     """Ends a hung call by a signal after `CALL_LIMIT_S`, where that is possible."""
+    watch = _watching
+    if watch is None or threading.current_thread() is not threading.main_thread():
+        return _alarm(what)
+    return _Pending(watch, what)
+
+
+@define
+class _Pending:
+    """A limit under a watch; one within another ends first or not at all."""
+
+    _watch: _Watch
+    _what: str
+    _outer: tuple[str, float] | None = None
+
+    def __enter__(self) -> None:
+        self._outer = self._watch.pending
+        self._watch.pending = (self._what, time.monotonic() + CALL_LIMIT_S)
+
+    def __exit__(self, *_exception: object) -> None:
+        self._watch.pending = self._outer
+
+
+@contextlib.contextmanager
+def _alarm(what: str) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

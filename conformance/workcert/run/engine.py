@@ -46,14 +46,17 @@ class Effort(StrEnum):
 EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 500, Effort.DEEP: 6000}
 """Examples of the stateful suite."""
 
-SUITES: Final = ("scenarios", "stateful")
+WALKS: Final = {Effort.QUICK: 100, Effort.CI: 1500, Effort.DEEP: 30000}
+"""Walks of the walk suite."""
+
+SUITES: Final = ("scenarios", "walk", "stateful")
 
 
 @frozen
 class Options:
     """What to run. ``only``: requirement ids, families (``claim``) or names of operations; empty means all.
-    ``examples`` overrides the effort's count. ``one_of_several``: the backend serves further contracts that were
-    left out."""
+    ``examples`` overrides the effort's counts, of examples and of walks. ``one_of_several``: the backend serves further
+    contracts that were left out."""
 
     suites: tuple[str, ...] = SUITES
     effort: Effort = Effort.CI
@@ -61,9 +64,13 @@ class Options:
     only: tuple[str, ...] = ()
     seed: int = 0
     one_of_several: bool = False
+    explains: bool = True
 
     def example_count(self, binding: Binding) -> int:
         return round(EXAMPLES[self.effort] * binding.share) if self.examples is None else self.examples
+
+    def walk_count(self, binding: Binding) -> int:
+        return round(WALKS[self.effort] * binding.share) if self.examples is None else self.examples
 
     @property
     def narrowed(self) -> bool:
@@ -78,11 +85,14 @@ def run_suites(backend: LoadedBackend, options: Options, emit: Emit) -> None:
         BackendError: the backend cannot be used, or lies about an ability.
     """
     from workcert.run.stateful import run_stateful
+    from workcert.walk import run_walk
 
     cases = builtin_cases(backend.binding.name)
     with StoreUnderTest.of(backend) as store:
         if "scenarios" in options.suites:
             run_scenarios(store, select(cases, options.only, backend), emit)
+        if "walk" in options.suites:
+            run_walk(store, options, emit)
         if "stateful" in options.suites:
             run_stateful(store, options, emit)
     if not options.narrowed:

@@ -28,7 +28,7 @@ from workcert.run.store import StoreUnderTest
 from workcert.run.transactions import run_transaction
 from workspec.core.interpreter import Committed, instants
 from workspec.core.interpreter import Refused as ModelRefused
-from workspec.core.record import State
+from workspec.core.record import Record, State
 from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
 
@@ -39,12 +39,14 @@ class Execution:
 
     ``literal``: written expectations are checked too (the backend's choices are the reference's). ``judged`` False
     reads nothing back and compares nothing, for measuring what judging costs; the model still follows the calls,
-    since machines draw from its state.
+    since machines draw from its state. ``tells`` False leaves out what people read of steps that were right.
     """
 
     store: StoreUnderTest
     literal: bool = True
     judged: bool = True
+    tells: bool = True
+    binding: Binding = field(init=False)
     judge: Judge = field(init=False)
     clock: StoreClock = field(init=False)
     answers: Answers = field(factory=Answers)
@@ -61,19 +63,31 @@ class Execution:
     _lost: set[str] = field(factory=set)
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
+    _reads: bool | None = None
+    _legible: tuple[State, list[str]] | None = None
+    _turning: dict[str, tuple[Record, int, tuple[int, ...]]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
+        self.binding = backend.binding
         asked = {backend.binding.configured.get(name, name): value for name, value in self.store.config.items()}
         self.clock = StoreClock(self.store)
-        self.judge = Judge(backend.binding, {**backend.choices, **asked}, self._is_legible)
-
-    @property
-    def binding(self) -> Binding:
-        return self.store.backend.binding
+        self.judge = Judge(backend.binding, {**backend.choices, **asked}, self._is_legible, tells=self.tells)
 
     def _is_legible(self, key: str) -> bool:
-        return self.binding.legible(key) and (not self.binding.reading or self.store.can_read())
+        return self.binding.legible(key) and (not self.binding.reading or self._can_read())
+
+    def legible_keys(self) -> list[str]:
+        """The keys of the records that can be read back now, found out once for each state."""
+        if self._legible is None or self._legible[0] is not self.judge.state:
+            self._legible = (self.judge.state, list(filter(self._is_legible, self.judge.state)))
+        return self._legible[1]
+
+    def _can_read(self) -> bool:
+        """Asked once: handles of one store have the same methods."""
+        if self._reads is None:
+            self._reads = self.store.can_read()
+        return self._reads
 
     # Steps -----------------------------------------------------------------------------------------------------------
 
@@ -88,7 +102,8 @@ class Execution:
                 run = self._unreadable(
                     step, Unreadable("an answer cannot be compared: it holds itself, or is too deep")
                 )
-        run = attrs.evolve(run, failure=self._as_the_case_says(run.failure))
+        if run.failure is not None:
+            run = attrs.evolve(run, failure=self._as_the_case_says(run.failure))
         self.runs.append(run)
         self.failure = self.failure or run.failure
         return run
@@ -202,7 +217,7 @@ class Execution:
         if (failure is None or read_only) and self.binding.versioned and self.store.backend.can("snapshot"):
             failure = compare_snapshot(self, read_only) or failure
         if failure is None and not self.binding.versioned:
-            failure = compare_rows(self, _acting(judged.committed))
+            failure = compare_rows(self, lambda: _acting(judged.committed))
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
@@ -397,12 +412,15 @@ class Execution:
 
     def instants(self) -> tuple[int, ...]:
         """Every instant at which a rule on some record of the present state turns."""
-        found = {
-            instant
-            for record in self.judge.state.values()
-            for instant in instants(self.binding.contract, record, self._at)
-        }
-        return tuple(sorted(found))
+        return tuple(sorted({instant for key in self.judge.state for instant in self.instants_of(key)}))
+
+    def instants_of(self, key: str) -> tuple[int, ...]:
+        """Those of one record, asked of the rules once for each record and instant."""
+        record = self.judge.state[key]
+        known = self._turning.get(key)
+        if known is None or known[0] is not record or known[1] != self._at:
+            known = self._turning[key] = (record, self._at, instants(self.binding.contract, record, self._at))
+        return known[2]
 
 
 def _acting(committed: Committed | None) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from workcert.judge.differences import differences
+from workcert.judge.differences import Difference, differences
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.reading import counted, glanced
 
@@ -15,27 +16,34 @@ MOST_GLANCED: Final = 24
 """With more rows than this only their number is compared after each step, and the rows at the end of the case."""
 
 
-def compare_rows(execution: Execution, own: tuple[str, ...] = ()) -> Failure | None:
-    """Where rows have no versions: the few there are, one by one, and how many. ``own``: what the call was about.
+def compare_rows(execution: Execution, own: Callable[[], Iterable[str]] = tuple) -> Failure | None:
+    """Where rows have no versions: the few there are, one by one, and how many. ``own``: what the call was about, for
+    when it is asked.
 
     Raises:
         Unreadable: a read raises, or answers with something else.
     """
     judge = execution.judge
-    keys = [key for key in judge.state if judge.legible(key)]
-    ids = tuple(dict.fromkeys((*own, *execution.binding.contract.comparisons["others"])))
+    keys = execution.legible_keys()
     unread = [key for key in keys if key not in execution.rows] if len(keys) <= MOST_GLANCED else []
     for key, shown in glanced(execution.store, unread).items():
         if shown is None:
-            return Failure(ids, Kind.OTHERS, f"{key}, which this call does not name, is gone")
-        found = differences(execution.binding.contract.present(judge.state[key]), shown)
+            return _changed(execution, own, f"{key}, which this call does not name, is gone")
+        found = differences(judge.presented_by_rules(key), shown)
         if found:
-            return Failure(ids, Kind.OTHERS, f"{key} changed, which this call does not name", found)
+            return _changed(execution, own, f"{key} changed, which this call does not name", found)
     kept = counted(execution.store)
     expected = sum(1 for key in judge.state if execution.binding.legible(key))
     if kept is not None and kept != expected:
-        return Failure(ids, Kind.OTHERS, f"the store holds {kept} rows; it should hold {expected}")
+        return _changed(execution, own, f"the store holds {kept} rows; it should hold {expected}")
     return None
+
+
+def _changed(
+    execution: Execution, own: Callable[[], Iterable[str]], text: str, found: tuple[Difference, ...] = ()
+) -> Failure:
+    ids = tuple(dict.fromkeys((*own(), *execution.binding.contract.comparisons["others"])))
+    return Failure(ids, Kind.OTHERS, text, found)
 
 
 def compare_snapshot(execution: Execution, read_only: bool) -> Failure | None:

@@ -87,9 +87,8 @@ def counted(store: StoreUnderTest) -> int | None:
 
 def _with_tuples(record: Any) -> Any:
     """A store may answer with lists where the vocabulary has tuples."""
-    members = {name: getattr(record, name) for name in _tuples_of(cast(Hashable, type(record)))}
-    lists = {name: tuple(value) for name, value in members.items() if isinstance(value, list)}
-    return attrs.evolve(record, **lists) if lists else record
+    lists = [name for name in _tuples_of(cast(Hashable, type(record))) if isinstance(getattr(record, name), list)]
+    return attrs.evolve(record, **{name: tuple(getattr(record, name)) for name in lists}) if lists else record
 
 
 @cache

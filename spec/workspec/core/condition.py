@@ -136,6 +136,7 @@ class Comparison(Condition):
     relation: str
     right: Term
     _test: Callable[[Any, Any], bool] = field(init=False, repr=False)
+    _said: str = field(init=False, repr=False)
 
     RELATIONS: ClassVar = {
         "<": operator.lt,
@@ -150,20 +151,24 @@ class Comparison(Condition):
     def _find_test(self) -> Callable[[Any, Any], bool]:
         return self.RELATIONS[self.relation]
 
+    @_said.default
+    def _say(self) -> str:
+        return f"{self.left.name} {self.relation} {self.right.name}"
+
     @property
     def terms(self) -> tuple[Term, ...]:
         return (self.left, self.right)
 
     @property
     def text(self) -> str:
-        return f"{self.left.name} {self.relation} {self.right.name}"
+        return self._said
 
     def decide(self, scope: Scope) -> bool:
         left, right = self.left.read(scope), self.right.read(scope)
         if left is None or right is None:
             return False
         side = AT if left == right else BELOW if left < right else ABOVE
-        scope.trace.sides.append((f"{scope.owner} | {self.left.name} {self.relation} {self.right.name}", side))
+        scope.trace.sides.append((f"{scope.owner} | {self._said}", side))
         return self._test(left, right)
 
     def leaves(self) -> Iterator[Comparison | Member]:

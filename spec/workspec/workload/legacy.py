@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -30,8 +30,9 @@ class LegacyFile:
     event_sequence: int
 
 
+@lru_cache(maxsize=16)
 def read(source: bytes) -> LegacyFile:
-    """Parse a legacy file.
+    """Parse a legacy file; several rules ask for the same one, and what it gives is never changed in place.
 
     Raises:
         MalformedFile: it is not one JSON object of the form in `ports.MigratingStore.migrate` (P-04).

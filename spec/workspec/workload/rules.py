@@ -11,8 +11,6 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-from attrs import asdict
-
 from workspec.workload.facts import Terms
 from workspec.workload.vocabulary import AdmissionRequest, Json, RetryPolicy, Timeouts
 
@@ -74,7 +72,10 @@ def is_secret(text: str) -> bool:
 
 def texts_of(value: Json) -> Iterator[str]:
     """Every text of a JSON value at any depth, member names included (G-03); without recursion."""
-    pending = [value]
+    if isinstance(value, str):
+        yield value
+        return
+    pending: list[Json] = [value]
     while pending:
         item = pending.pop()
         if isinstance(item, str):
@@ -111,7 +112,9 @@ def is_text(text: str) -> bool:
 
 def is_sound_json(value: Json) -> bool:
     """False for NaN, infinities, integers beyond signed 64 bits and lone surrogates, at any depth."""
-    pending = [value]
+    if isinstance(value, str):
+        return is_text(value)
+    pending: list[Json] = [value]
     while pending:
         item = pending.pop()
         if isinstance(item, list):
@@ -218,10 +221,13 @@ def recorded_reason(reason: str | None) -> str | None:
 
 def _leaves_in(carrier: Any) -> Iterator[Any]:
     """Every scalar of a carrier at any depth of its members."""
-    pending: list[Any] = [asdict(carrier)]
+    pending: list[Any] = [carrier]
     while pending:
         item = pending.pop()
-        if isinstance(item, dict):
+        members = getattr(type(item), "__attrs_attrs__", None)
+        if members is not None:
+            pending.extend(getattr(item, member.name) for member in members)
+        elif isinstance(item, dict):
             pending.extend(item)
             pending.extend(item.values())
         elif isinstance(item, list | tuple | frozenset):

@@ -71,9 +71,12 @@ class Handle:
             StoreUnavailable: the handle is closed; nothing was written.
         """
         with self._shared.lock:
-            if self._closed:
-                raise StoreUnavailable("this handle is closed; open another on the same store", definite=True)
+            self._refuse_closed()
             yield self._shared
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StoreUnavailable("this handle is closed; open another on the same store", definite=True)
 
     def _change(self, decide: Callable[[View, int], Answer]) -> Answer:
         """A call that may write. It is given the instant at which all of it happens."""
@@ -82,7 +85,10 @@ class Handle:
 
     def _look(self, read: Callable[[Tables, int], Answer]) -> Answer:
         """A call that only reads."""
-        with self._opened() as shared:
+        shared = self._shared
+        # As `_opened`, without a context manager of its own: reads are by far the most calls.
+        with shared.lock:
+            self._refuse_closed()
             return read(shared.tables, shared.clock.now_ms())
 
     def _row(self, job_id: str) -> Row | None:

@@ -1,0 +1,78 @@
+"""The walk suite: many walks, each of a seed of its own, every step judged."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+from typing import Any, Final
+
+from workcert.machines.histories import history_of
+from workcert.machines.rules import Rule, rules_of
+from workcert.run.calling import watched
+from workcert.run.campaign import Campaign, StepFailed
+from workcert.run.engine import Effort, Options
+from workcert.run.events import Emit, SuiteEnded, SuiteStarted
+from workcert.run.store import StoreUnderTest
+from workcert.walk.weights import Weights
+
+STEPS: Final = {Effort.QUICK: 60, Effort.CI: 60, Effort.DEEP: 90}
+"""Of one walk; the last rule may go a few steps beyond."""
+IDLE: Final = "pass_turn"
+"""A rule for drivers that must always be offered one; a walk passes a turn by itself."""
+MOST_IDLE: Final = 30
+"""Turns that pass with nothing to do: a store that has so few methods offers no more."""
+
+
+def run_walk(store: StoreUnderTest, options: Options, emit: Emit) -> Campaign:
+    """As many walks as the options ask for. Walk n of a seed is the same on any store, whatever failed before it."""
+    began = time.perf_counter()
+    wanted = options.walk_count(store.backend.binding)
+    emit(SuiteStarted(store.backend.binding.name, "walk", wanted))
+    campaign = Campaign(store, options, emit, "walk")
+    for number in range(wanted):
+        if not campaign.goes_on:
+            break
+        walk(campaign, number)
+        campaign.examine()
+    campaign.conclude()
+    emit(SuiteEnded("walk", time.perf_counter() - began))
+    return campaign
+
+
+def walk(campaign: Campaign, number: int) -> None:
+    """One walk on an empty store; a failure is left in the campaign."""
+    history = history_of(campaign.store.backend.binding.name)
+    random = Random(f"{campaign.options.seed}/{number}")
+    try:
+        with watched():
+            _walk(history, campaign, random, STEPS[campaign.options.effort])
+    except StepFailed:
+        return
+
+
+def _walk(history: type[Any], campaign: Campaign, random: Random, most: int) -> None:
+    machine = type(history.__name__, (history,), {"campaign": campaign})()
+    first, rest = _beginning(history)
+    weights = Weights(rest, random)
+    first.run(machine, random)
+    idle = 0
+    while not machine.over and len(machine.made) < most and idle < MOST_IDLE:
+        index = weights.draw(machine)
+        made = len(machine.made)
+        if index is not None:
+            rest[index].run(machine, random)
+        if len(machine.made) == made:
+            machine.turn += 1
+            idle += 1
+            continue
+        idle = 0
+        if index is not None:
+            weights.learn(index, machine.execution.runs[made:])
+    machine.teardown()
+
+
+def _beginning(history: type[Any]) -> tuple[Rule, tuple[Rule, ...]]:
+    """The rule that begins a walk, and the others."""
+    rules = rules_of(history)
+    (first,) = (each for each in rules if each.first)
+    return first, tuple(each for each in rules if not each.first and each.name != IDLE)
