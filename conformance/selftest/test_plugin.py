@@ -61,7 +61,7 @@ def test_each_test_is_collected_once(tmp_path: Path) -> None:
     code, out = suites(tmp_path, "--collect-only", "--workcert-backend", MEMORY)
     assert code == 0
     names = [line.rpartition("::")[2] for line in out.splitlines() if "::" in line]
-    assert len(names) == len(set(names)) == CASES + len(CONTRACTS)
+    assert len(names) == len(set(names)) == CASES + 2 * len(CONTRACTS)
     assert "test_stateful[workload]" in names
 
 
@@ -69,7 +69,7 @@ def test_pytest_conformance_collects_the_suites_alone() -> None:
     code, out = session(CONFORMANCE, str(CONFORMANCE), "--collect-only", "--backend", MEMORY)
     assert code == 0
     lines = [line for line in out.splitlines() if "::" in line]
-    assert len(lines) == CASES + len(CONTRACTS)
+    assert len(lines) == CASES + 2 * len(CONTRACTS)
     assert all("/suites/test_" in line for line in lines)
 
 
