@@ -88,6 +88,8 @@ class Binding:
     """The carrier that a glance gives."""
     total: Callable[[Any], int | None] | None = None
     """How many records the store holds, None where the handle cannot tell."""
+    listed: Callable[[Any], int | None] | None = None
+    """How many records the store lists, which need not be what it counts; None where the handle lists none."""
     referred: Mapping[str, tuple[str, ...]] = field(factory=dict)
     """By call, the members of its answer by which later calls name what it made."""
     clock_after: Callable[[Call, int | None], int | None] | None = None
@@ -99,6 +101,9 @@ class Binding:
     """What a store may be asked for when it is opened, and the choice that this declares."""
     ended_transaction: tuple[str, Mapping[str, Any]] = ("", {})
     """The refusal of a call inside a transaction that has ended: code and details."""
+
+    reasons: frozenset[str] = frozenset()
+    """What the ``reason`` of a refusal may be. One that is none of these is a store's own and is not compared."""
 
     @property
     def has_clock(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -13,10 +13,12 @@ from workcert.cases.contracts import contracts
 from workcert.ordinary import ENVELOPE, OMITTED
 from workspec.core.choice import UNSEEN
 from workspec.core.record import Record
+from workspec.core.rule import Refuse, checks_of
 from workspec.core.scope import Call
 from workspec.jobs import choices, facts, ports, profiles, vocabulary
 from workspec.jobs.contract import CONTRACT
-from workspec.jobs.vocabulary import Job, JobPage, QueueStats
+from workspec.jobs.vocabulary import Job, JobCounts, JobPage, QueueStats
+from workspec.render.jobs.reasons import reason_of
 
 CHANNELS: Final = {
     "checkpoint": "get_checkpoint",
@@ -25,6 +27,7 @@ CHANNELS: Final = {
     "progress": "get_job_progress",
 }
 """What runs have written, and the method that reads it."""
+FOREIGN: Final = "foreign_transaction"
 NOT_ASSERTED: Final[Mapping[str, Any]] = {
     "arrived_last_minute": UNSEEN,
     "completed_last_minute": UNSEEN,
@@ -47,6 +50,10 @@ OF_THE_REQUEST: Final[Mapping[str, Any]] = dict.fromkeys(
 """Members of an envelope that a claim need not give back (3.1)."""
 
 
+EVERYTHING: Final = vocabulary.JobFilter(None, None, None, None, None, None, None, None, None, (), ())
+PAGE: Final = 200
+MOST_PAGES: Final = 100
+"""A store whose pages never end lists nothing."""
 UNREAD: Final[Mapping[str, Any]] = dict.fromkeys(CHANNELS, UNSEEN)
 
 
@@ -89,14 +96,16 @@ def jobs() -> Binding:
         glance=_glance,
         glanced=Job,
         total=_total,
+        listed=_listed,
         clock_after=_clock_after,
+        reasons=frozenset(_reasons()) | {FOREIGN},
         share=0.6,
         configured={
             "crash_limit": choices.CRASH_LIMIT.id,
             "retry_base_ms": choices.RETRY_BASE_MS.id,
             "retry_cap_ms": choices.RETRY_CAP_MS.id,
         },
-        ended_transaction=(vocabulary.ErrorCode.INVALID, {"reason": "foreign_transaction"}),
+        ended_transaction=(vocabulary.ErrorCode.INVALID, {"reason": FOREIGN}),
     )
 
 
@@ -161,7 +170,32 @@ def _read(handle: Any, key: str) -> Any:
 
 def _total(handle: Any) -> int | None:
     counts = getattr(handle, "counts", None)
-    return None if counts is None else sum(counts(queue=None).by_state.values())
+    if counts is None:
+        return None
+    answer = counts(queue=None)
+    if not isinstance(answer, JobCounts):
+        raise TypeError(f"it answered with {type(answer).__name__} where JobCounts is due")
+    shown = answer.by_state.values() if isinstance(answer.by_state, Mapping) else (UNSEEN,)
+    # What is hidden, or no number, is a finding about a call that counts, and tells nothing here.
+    return sum(shown) if all(isinstance(number, int) for number in shown) else None
+
+
+def _reasons() -> Iterator[str]:
+    for operation in CONTRACT.operations:
+        reasons = (reason_of(check) for check in checks_of(operation) if isinstance(check, Refuse))
+        yield from (reason for reason in reasons if reason)
+
+
+def _listed(handle: Any) -> int | None:
+    if not hasattr(handle, "list_jobs"):
+        return None
+    number, cursor = 0, None
+    for _page in range(MOST_PAGES):
+        page = handle.list_jobs(where=EVERYTHING, cursor=cursor, limit=PAGE)
+        number, cursor = number + len(page.jobs), page.cursor
+        if cursor is None:
+            return number
+    return None
 
 
 def _clock_after(call: Call, at_ms: int | None) -> int | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from workcert.judge.differences import differences
 from workcert.judge.verdict import Failure, Kind
-from workcert.run.reading import counted, glanced
+from workcert.run.reading import counted, glanced, listed
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
@@ -34,6 +34,9 @@ def compare_rows(execution: Execution, own: tuple[str, ...] = ()) -> Failure | N
     kept = counted(execution.store)
     expected = sum(1 for key in judge.state if execution.binding.legible(key))
     if kept is not None and kept != expected:
+        if listed(execution.store) == expected:
+            text = f"the store counts {kept} rows, and lists the {expected} that it should hold"
+            return Failure(execution.binding.contract.comparisons["count"], Kind.OTHERS, text)
         return Failure(ids, Kind.OTHERS, f"the store holds {kept} rows; it should hold {expected}")
     return None
 
