@@ -43,27 +43,6 @@ JOB_MINIATURES = (
     *WRONG_OPERATORS,
     *WRONG_HANDLES,
 )
-OPEN: dict[str, str] = {
-    "a frozen clock goes on": "named by the rows that come of it, not by the clock",
-    "a settlement is booked twice": "named by the reading of the tokens",
-    "a class without a bucket is charged all the same": "named by the gate of a later admission",
-    "a cost equal to the tokens is too dear": "the case that shows it first is about a class shared by workers",
-    "tokens are taken for candidates that are not admitted": "named by the gate of a later admission",
-    "a window holds at its very end": "a Duplicate does not tell in which mode the key is held",
-    "keys are not told apart by kind": "the case that shows it first is about the empty key",
-    "a conflict always says replaced": "named by the replacement that did not take place",
-    "a running holder is replaced": "named by the replacement that took place",
-    "the quarantine sweep passes pending jobs over": "the shrunk case has ten steps",
-    "a restart loses the register of fingerprints": "the shrunk case has eleven steps",
-    "a restart unpauses the queues": "named by the pause",
-    "the quarantine sweep leaves the slots": "the shrunk case has twelve steps",
-    "deleted rows are counted": "named by what was deleted",
-    "the rate class explains before quarantine": "the shrunk case has eleven steps",
-    "a job shows its crash as no orphan": "no effect writes this member, so the draw is named",
-    "lies about a second handle": "two stores that know nothing of each other are taken for one that loses rows",
-    "does not freeze": "a clock that goes on is seen by the instants of rows alone",
-}
-"""What the kit does not say as it should yet. Each is found; the name, the length or the word for it is not right."""
 NOT_EACH_TIME = "two holders have one duty"
 """A race between threads: forced interleavings do not reach inside of a store that offers no pause."""
 
@@ -77,9 +56,8 @@ SHORT = 20
 
 
 def marked(found: Iterable[Any]) -> list[Any]:
-    """Parameters of a test, those that are open marked as such; strictly, so that one that is closed is noticed."""
-    marks = {name: [pytest.mark.xfail(reason=why, strict=True)] for name, why in OPEN.items()}
-    marks[NOT_EACH_TIME] = [pytest.mark.xfail(reason="not each time", strict=False)]
+    """Parameters of a test, the one that is not found each time marked as such."""
+    marks = {NOT_EACH_TIME: [pytest.mark.xfail(reason="not each time", strict=False)]}
     return [pytest.param(each, id=each.name, marks=marks.get(each.name, [])) for each in found]
 
 

@@ -88,6 +88,8 @@ class Binding:
     """The carrier that a glance gives."""
     total: Callable[[Any], int | None] | None = None
     """How many records the store holds, None where the handle cannot tell."""
+    listed: Callable[[Any], int | None] | None = None
+    """How many records the store lists, which need not be what it counts; None where the handle lists none."""
     referred: Mapping[str, tuple[str, ...]] = field(factory=dict)
     """By call, the members of its answer by which later calls name what it made."""
     clock_after: Callable[[Call, int | None], int | None] | None = None
@@ -102,6 +104,8 @@ class Binding:
 
     kept: tuple[type[Any], ...] = ()
     """The kinds of facts that its store keeps; the first is that of the records which a read shows."""
+    reasons: frozenset[str] = frozenset()
+    """What the ``reason`` of a refusal may be. One that is none of these is a store's own and is not compared."""
 
     @property
     def has_clock(self) -> bool:

@@ -269,6 +269,15 @@ def test_a_lost_guard_is_a_conflict_and_changes_nothing() -> None:
     assert (done.outcome, done.state) == (Refused("CONFLICT"), meanwhile)
 
 
+def test_without_a_code_for_it_a_call_whose_guard_is_lost_is_decided_anew() -> None:
+    contract = evolve(CONTRACT, conflict_code=None)
+    before = run((1, add("one")), (2, take())).state
+    decision = decide(contract, before, finish(), 3)
+    meanwhile = run((3, give_back()), state=before).state
+    done = commit(contract, meanwhile, decision)
+    assert (done.outcome, done.lost) == (apply(contract, meanwhile, finish(), 3).outcome, ())
+
+
 def test_a_refusal_that_commits_has_a_guard_too() -> None:
     before = run((1, add("one", lapses_at=5)), (2, take())).state
     decision = decide(CONTRACT, before, finish(), 5)

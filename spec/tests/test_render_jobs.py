@@ -126,7 +126,7 @@ def test_every_invalid_has_a_reason_and_no_other_code_has_one() -> None:
 
 
 def test_the_presentation_covers_what_rules_cannot_print() -> None:
-    assert set(error_codes(CONTRACT)) == {*ErrorCode, "Unavailable"}
+    assert set(error_codes(CONTRACT)) == {*ErrorCode}
     assert declared_with_details(CONTRACT) == set(jobs.PRESENTATION.details)
     assert jobs.PRESENTATION.unstored == {note.name for note in CONTRACT.states} - set(State)
     texts = {row.guard.text for row in CONTRACT.transitions.rows}

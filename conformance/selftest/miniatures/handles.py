@@ -133,6 +133,10 @@ class Wrapped:
     def abilities(self) -> frozenset[str]:
         return self.right.abilities
 
+    @property
+    def configurable(self) -> frozenset[str]:
+        return self.right.configurable
+
     def open(self, place: Place, config: Mapping[str, Any]) -> Any:
         return self.around(self.right.open(place, config), self.memories.setdefault(place.name, {}))
 

@@ -14,8 +14,9 @@ from attrs import define, evolve, field, frozen
 
 from workcert import NOT_SHOWN
 from workcert.backends.protocol import Place
+from workcert.binding import bindings
 from workspec.jobs import ports
-from workspec.jobs.vocabulary import AdmissionUnit, JobError, JobPage
+from workspec.jobs.vocabulary import AdmissionUnit, JobCounts, JobError, JobPage
 from workstore.backends import MemoryJobsBackend
 from workstore.memory.jobs import admission, outcomes, sweeps, uniqueness
 
@@ -172,6 +173,55 @@ class OtherCodes(Outside):
         return spelled
 
 
+class OwnReasons(Outside):
+    """What is wrong with a call is said in words of its own."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.inner, name)
+        if not callable(found) or name in ("close", "reset", "begin"):
+            return found
+
+        def spelled(**arguments: Any) -> Any:
+            try:
+                return found(**arguments)
+            except JobError as refused:
+                given = dict(refused.details or {})
+                if "reason" in given:
+                    given["reason"] = own_reason(given["reason"])
+                raise JobError(refused.code, given) from None
+
+        return spelled
+
+
+def own_reason(reason: str) -> str:
+    return f"E_{reason.upper()}"
+
+
+class HiddenCounts(Telling):
+    """How many rows there are is not shown, and what runs have written only in part."""
+
+    def shown(self, value: Any) -> Any:
+        if isinstance(value, JobCounts):
+            return evolve(value, by_state=NOT_SHOWN)
+        return value
+
+
+LIMITS = {"crash_limit": 2, "retry_base_ms": 7, "retry_cap_ms": 90}
+
+
+class OwnLimits(Dressed):
+    """Opened in one way only: with limits of its own."""
+
+    def open(self, place: Place, config: Mapping[str, Any]) -> Any:
+        assert not config
+        return super().open(place, LIMITS)
+
+
+def own_limits() -> OwnLimits:
+    named = {bindings()["jobs"].configured[option]: value for option, value in LIMITS.items()}
+    return OwnLimits(choices=named, configurable=frozenset())
+
+
 LARGEST_FIRST = Edit(
     admission._drawn_from,
     "    start = cursor % len(partitions)\n    return _draw(partitions[start:] + partitions[:start], room, passes)",
@@ -194,6 +244,13 @@ JOB_VARIANTS = (
         lambda: Dressed(Core, profiles=frozenset({"CORE"}), abilities=frozenset({"reset"}), configurable=frozenset()),
     ),
     JobVariant("codes of its own", lambda: Dressed(OtherCodes, codes={own: code for code, own in CODES.items()})),
+    JobVariant("reasons of its own", lambda: Dressed(OwnReasons)),
+    JobVariant(
+        "reasons that its adapter maps",
+        lambda: Dressed(OwnReasons, codes={own_reason(each): each for each in bindings()["jobs"].reasons}),
+    ),
+    JobVariant("counts not shown", lambda: Dressed(HiddenCounts)),
+    JobVariant("limits of its own that no case can change", own_limits),
     declaring("A-07.jitter", "base", Edit(outcomes.Backoff.after, "self.cap_ms)", "self.cap_ms) + self.base_ms // 2")),
     JobVariant("sweeps go by id", MemoryJobsBackend, (BY_ID,)),
     declaring("A-18.draw", "own", LARGEST_FIRST),

@@ -3,7 +3,7 @@ otherwise."""
 
 from __future__ import annotations
 
-from workstore.memory.jobs import enqueue, operators, sweeps, validation
+from workstore.memory.jobs import enqueue, operators, storable, sweeps, validation
 from workstore.memory.jobs.workers import Workers
 
 from .jobs_model import Edit, JobMiniature, edited
@@ -136,7 +136,7 @@ ENVELOPES = (
         "VAL-09",
         Edit(validation._check_durations, '        "negative_retention": envelope.retention_ms,\n', ""),
         Edit(
-            validation._check_ranges,
+            storable.check_envelope,
             "for name, (least, most) in _RANGES.items():",
             "for name, (least, most) in {**_RANGES, 'retention_ms': (I64_MIN, I64_MAX)}.items():",
         ),

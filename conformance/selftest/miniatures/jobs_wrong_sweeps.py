@@ -70,6 +70,16 @@ DUTIES = (
         Edit(sweeps.claim_duty, " and duty.expires_at_ms > now_ms", ""),
         suite=STATEFUL,
     ),
+    edited(
+        "the renewal of a duty never shortens it",
+        "DTY-02 DTY-01",
+        Edit(
+            sweeps.claim_duty,
+            "    view.duties.put(name, Duty(holder, plus(now_ms, lease_ms)))",
+            "    end = plus(now_ms, lease_ms)\n"
+            "    view.duties.put(name, Duty(holder, end if duty is None else max(end, duty.expires_at_ms)))",
+        ),
+    ),
     edited("anybody releases a duty", "DTY-03", Edit(sweeps.release_duty, " and duty.holder == holder", "")),
     edited(
         "a duty is not renewed",

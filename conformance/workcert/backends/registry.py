@@ -14,7 +14,7 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -106,16 +106,17 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
                 f"{name} claims {profile} without the ability {', '.join(lacking)}, and without it nothing of the "
                 f"profile can be seen. Add it to abilities, or leave {profile} out of profiles"
             )
+    configurable = _names_of(name, adapter, "configurable", frozenset(binding.configured), set())
     return LoadedBackend(
         name=name,
         adapter=adapter,
         binding=binding,
         profiles=profiles | {"CORE"},
         abilities=abilities,
-        choices=_choices_of(name, adapter, binding),
+        choices=_choices_of(name, adapter, binding, configurable),
         codes=_codes_of(name, adapter, binding),
         actors=_actors_of(name, adapter),
-        configurable=_names_of(name, adapter, "configurable", frozenset(binding.configured), set()),
+        configurable=configurable,
         root=root,
     )
 
@@ -147,8 +148,9 @@ def _mapping_of(name: str, adapter: Any, member: str) -> dict[str, Any]:
 def _codes_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, str]:
     codes = _mapping_of(name, adapter, "codes")
     for own, code in codes.items():
-        if not isinstance(code, str) or code not in binding.calls.codes:
-            meant = get_close_matches(str(code), sorted(binding.calls.codes), n=1)
+        known = {*binding.calls.codes, *binding.reasons}
+        if not isinstance(code, str) or code not in known:
+            meant = get_close_matches(str(code), sorted(known), n=1)
             hint = f"; did you mean {meant[0]}?" if meant else ""
             raise BackendError(f"{name}: codes maps {own!r} to {code!r}, which is no code of the contract{hint}")
     return codes
@@ -169,7 +171,7 @@ def _member_of(name: str, adapter: Any, member: str) -> Any:
         raise BackendError(f"{name}: reading {member} raised {told(error)}") from error
 
 
-def _choices_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, Any]:
+def _choices_of(name: str, adapter: Any, binding: Binding, configurable: Container[str]) -> Mapping[str, Any]:
     declared = _mapping_of(name, adapter, "choices")
     known = {c.id: c for c in binding.contract.choices if c.kind is ChoiceKind.DECLARED}
     for identifier, value in declared.items():
@@ -183,13 +185,16 @@ def _choices_of(name: str, adapter: Any, binding: Binding) -> Mapping[str, Any]:
             raise BackendError(
                 f"{name} declares the choice {identifier!r}, which does not exist; see 'workcert list choices'"
             )
-        if choice.id in binding.configured.values():
-            option = next(option for option, configured in binding.configured.items() if configured == choice.id)
+        option = next((option for option, configured in binding.configured.items() if configured == choice.id), None)
+        if option is not None and option in configurable:
             raise BackendError(
-                f"{name} declares the choice {identifier!r}, which follows from how a store is opened: it is "
-                f"{choice.default!r} unless a case asks for config {{{option!r}: ...}}. Put {option!r} into "
-                "configurable if open(place, config) takes it, and leave it out of choices"
+                f"{name} declares the choice {identifier!r}, and that it can be opened with {option!r}: it is then "
+                f"{choice.default!r} unless a case asks for another. Leave it out of choices or out of configurable"
             )
+        if option is not None:
+            if value != OTHER and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise BackendError(f"{name} declares {identifier} = {value!r}; it must be {choice.legal_text}")
+            continue
         if value != OTHER and value not in choice.options:
             options = ", ".join(repr(option) for option in (*choice.options, OTHER))
             raise BackendError(f"{name} declares {identifier} = {value!r}; it may be {options}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Final
 
@@ -14,10 +14,12 @@ from workcert.cases.contracts import contracts
 from workcert.ordinary import ENVELOPE, OMITTED
 from workspec.core.choice import UNSEEN
 from workspec.core.record import Record
+from workspec.core.rule import Refuse, checks_of
 from workspec.core.scope import Call
 from workspec.jobs import choices, facts, ports, profiles, vocabulary
 from workspec.jobs.contract import CONTRACT
-from workspec.jobs.vocabulary import Job, JobPage, QueueStats
+from workspec.jobs.vocabulary import Job, JobCounts, JobPage, QueueStats
+from workspec.render.jobs.reasons import reason_of
 
 CHANNELS: Final = {
     "checkpoint": "get_checkpoint",
@@ -26,6 +28,7 @@ CHANNELS: Final = {
     "progress": "get_job_progress",
 }
 """What runs have written, and the method that reads it."""
+FOREIGN: Final = "foreign_transaction"
 NOT_ASSERTED: Final[Mapping[str, Any]] = {
     "arrived_last_minute": UNSEEN,
     "completed_last_minute": UNSEEN,
@@ -48,6 +51,10 @@ OF_THE_REQUEST: Final[Mapping[str, Any]] = dict.fromkeys(
 """Members of an envelope that a claim need not give back (3.1)."""
 
 
+EVERYTHING: Final = vocabulary.JobFilter(None, None, None, None, None, None, None, None, None, (), ())
+PAGE: Final = 200
+MOST_PAGES: Final = 100
+"""A store whose pages never end lists nothing."""
 UNREAD: Final[dict[str, Any]] = dict.fromkeys(CHANNELS, UNSEEN)
 
 
@@ -90,7 +97,9 @@ def jobs() -> Binding:
         glance=_glance,
         glanced=Job,
         total=_total,
+        listed=_listed,
         clock_after=_clock_after,
+        reasons=frozenset(_reasons()) | {FOREIGN},
         share=0.6,
         configured={
             "crash_limit": choices.CRASH_LIMIT.id,
@@ -107,7 +116,7 @@ def jobs() -> Binding:
             facts.EffectFacts,
             facts.StoreFacts,
         ),
-        ended_transaction=(vocabulary.ErrorCode.INVALID, {"reason": "foreign_transaction"}),
+        ended_transaction=(vocabulary.ErrorCode.INVALID, {"reason": FOREIGN}),
     )
 
 
@@ -175,7 +184,32 @@ def _read(handle: Any, key: str) -> Any:
 
 def _total(handle: Any) -> int | None:
     counts = getattr(handle, "counts", None)
-    return None if counts is None else sum(counts(queue=None).by_state.values())
+    if counts is None:
+        return None
+    answer = counts(queue=None)
+    if not isinstance(answer, JobCounts):
+        raise TypeError(f"it answered with {type(answer).__name__} where JobCounts is due")
+    shown = answer.by_state.values() if isinstance(answer.by_state, Mapping) else (UNSEEN,)
+    # What is hidden, or no number, is a finding about a call that counts, and tells nothing here.
+    return sum(shown) if all(isinstance(number, int) for number in shown) else None
+
+
+def _reasons() -> Iterator[str]:
+    for operation in CONTRACT.operations:
+        reasons = (reason_of(check) for check in checks_of(operation) if isinstance(check, Refuse))
+        yield from (reason for reason in reasons if reason)
+
+
+def _listed(handle: Any) -> int | None:
+    if not hasattr(handle, "list_jobs"):
+        return None
+    number, cursor = 0, None
+    for _page in range(MOST_PAGES):
+        page = handle.list_jobs(where=EVERYTHING, cursor=cursor, limit=PAGE)
+        number, cursor = number + len(page.jobs), page.cursor
+        if cursor is None:
+            return number
+    return None
 
 
 def _clock_after(call: Call, at_ms: int | None) -> int | None:

@@ -16,7 +16,7 @@ from workcert.cli.output import width
 from workspec.core.choice import Choice, ChoiceKind
 from workspec.core.contract import Contract, steps_of
 from workspec.core.requirement import Requirement
-from workspec.core.rule import Effect, Move, On, Procedure, Refuse, Step, When, check_keys, checks_of
+from workspec.core.rule import Draw, Effect, Move, On, Procedure, Refuse, Step, When, check_keys, checks_of
 
 
 def add(subparsers: Any) -> None:
@@ -146,7 +146,7 @@ def enforced(contract: Contract, identifier: str) -> Iterator[str]:
                 yield f"{key}: when {check.when.text}{code}"
             elif identifier in getattr(check, "order", ()):
                 yield f"the place of {key}"
-        if identifier in getattr(operation, "order", ()):
+        if not isinstance(operation, Draw) and identifier in operation.order:
             yield f"the order of the checks of {operation.name}"
         for step in _reached(steps_of(operation)):
             if identifier in step.requirements:
@@ -169,7 +169,8 @@ def enforced(contract: Contract, identifier: str) -> Iterator[str]:
         if identifier in unique.requirements:
             yield f"a value that no two records share, code {unique.code}"
     if identifier in contract.conflict_requirements:
-        yield f"a commit whose guard is lost, code {contract.conflict_code}"
+        what = "decided anew" if contract.conflict_code is None else f"code {contract.conflict_code}"
+        yield f"a commit whose guard is lost, {what}"
     for name, ids in contract.comparisons.items():
         if identifier in ids:
             yield f"comparison after each step: {name}"

@@ -124,10 +124,11 @@ def with_operation(name: str, **members: Any) -> Change:
 # Terms, bounds, tables -----------------------------------------------------------------------------------------------
 
 
-def with_term(old: Term | Member, read: Callable[[Scope], Any], *operations: str) -> Change:
+def with_term(old: Term | Condition, read: Callable[[Scope], Any], *operations: str) -> Change:
     """A term that reads something else, wherever rules ask it; in these operations only, or everywhere."""
-    old = old.of if isinstance(old, Member) else old
-    return lambda contract: Mapped(contract, terms={old: evolve(old, read=read)}, only=operations).result()
+    asked = old.of if isinstance(old, Member) else old
+    assert isinstance(asked, Term), "only a term, or the condition that one holds, can be read otherwise"
+    return lambda contract: Mapped(contract, terms={asked: evolve(asked, read=read)}, only=operations).result()
 
 
 def with_relation(text: str, relation: str, *operations: str) -> Change:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TextIO
 
-from attrs import define, field
+from attrs import define, evolve, field
 from tabulate import tabulate
 
 from workcert.binding import bindings
@@ -17,6 +17,7 @@ from workcert.faults.equivalence import proven
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.grades import EQUIVALENT, SURVIVED, Grade, Grades, as_text, place
 from workcert.run.engine import Effort
+from workspec.core.configuration import Configuration
 from workspec.core.contract import digest
 
 ALL_CAUGHT, SURVIVORS = 0, 1
@@ -59,9 +60,8 @@ def run(
     for each in graded(Asked(contract, tuple(numbers), effort, seed), processes):
         done.append(each)
         progress.tell(each)
-    progress.tell_proofs()
     survivors = [faults[each.number] for each in done if each.grade.fate == SURVIVED]
-    proofs = proven(bindings()[contract], survivors)
+    proofs = proven(bindings()[contract], survivors, progress.tell_proofs)
     grades = [_with_proof(each.grade, proofs) for each in done]
     progress.end()
     whole = Grades(
@@ -80,9 +80,7 @@ def run(
     return SURVIVORS if whole.of((SURVIVED,)) else ALL_CAUGHT
 
 
-def _with_proof(grade: Grade, proofs: dict[str, str]) -> Grade:
-    from attrs import evolve
-
+def _with_proof(grade: Grade, proofs: Mapping[str, str]) -> Grade:
     proof = proofs.get(grade.name)
     return grade if proof is None else evolve(grade, fate=EQUIVALENT, proof=proof)
 
@@ -148,9 +146,8 @@ class Progress:
         left = (time.monotonic() - self._began) / self.done * (self.total - self.done)
         self._draw(f"{self.done} of {self.total} faults, {self.survived} not caught yet, about {left:.0f} s left")
 
-    def tell_proofs(self) -> None:
-        if self.survived:
-            self._draw(f"{self.survived} faults are laid beside the right store, state by state")
+    def tell_proofs(self, configuration: Configuration) -> None:
+        self._draw(f"{self.survived} faults beside the right rules, state by state: {configuration.name}")
 
     def end(self) -> None:
         self._draw("")

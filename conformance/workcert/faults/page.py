@@ -63,6 +63,11 @@ def _contract(grades: Grades) -> Iterator[str]:
     )
 
 
+def _named(grade: Grade) -> str:
+    """A store that is called a liar about an ability breaks no requirement."""
+    return code(grade.requirement) if grade.length else plain(grade.fate)
+
+
 def _bare(grade: Grade) -> str:
     return grade.name.removeprefix(f"{grade.kind}: ")
 

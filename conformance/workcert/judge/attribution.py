@@ -14,8 +14,9 @@ from typing import Any
 from attrs import frozen
 
 from workcert.judge.differences import Difference
-from workspec.core.choice import Choice, NotAsserted
-from workspec.core.condition import Any_, Comparison, Condition, Every, Member, Not
+from workcert.judge.questions import Leaf, asked_of, doubt, holds, is_at_bound, reads, turned
+from workspec.core.choice import Choice
+from workspec.core.condition import Condition, Member
 from workspec.core.contract import Contract, steps_of
 from workspec.core.interpreter import Committed, Decision
 from workspec.core.rule import (
@@ -32,16 +33,9 @@ from workspec.core.rule import (
     checks_of,
     walk_steps,
 )
-from workspec.core.scope import Scope, Trace
+from workspec.core.scope import Scope
 
 Ids = tuple[str, ...]
-Leaf = Comparison | Member
-
-NEAR = 1
-"""A comparison whose two sides are this near may have been taken the wrong way round by a shifted bound."""
-
-IDENTITIES = frozenset({"token", "version"})
-"""Units of numbers that name something: being one apart does not make them near."""
 
 
 @frozen(eq=False)
@@ -67,14 +61,32 @@ def for_missed_check(contract: Contract, decision: Decision, shown: Shown) -> Id
     scope = asked_of(decision.scope, decision.scope.before)
     if shown.code is None:
         replies = () if shown.acted else _of_replies(earlier)
-        return unique(replies, () if shown.expired else _rows_that_hold(contract, check, scope), own)
+        plainest = _plainest(check, later, scope)
+        return unique(replies, () if shown.expired else _rows_that_hold(contract, check, scope), plainest, own)
     fallen_through = any(_refuses(each, shown.code) and holds(each.when, scope) for each in later)
     eager = () if fallen_through else _taken_eagerly(contract, earlier, scope, shown)
     order = _order_of(decision, check) if fallen_through else ()
     rows = _rows_named_instead(contract, check, scope, shown.details)
     if not rows and not shown.expired:
         rows = _rows_at_bound(contract, check, scope)
+    if _refuses(check, shown.code) and not rows:
+        # It refuses as it should, and says something else of it: that is this check's to say.
+        return unique(own, eager, order)
     return unique(rows, eager, own, order)
+
+
+def _plainest(check: Check, later: Iterable[Check], scope: Scope) -> Ids:
+    """Of several checks that refuse alike because of one question, the last: the store did not ask that question, and
+    those before it only tell apart why the answer has the details that it has."""
+    alike = [each for each in later if _refuse_alike(check, each) and holds(each.when, scope)]
+    shared = [
+        leaf for leaf in check.when.leaves() if not any(turned(each.when, leaf, scope) for each in (check, *alike))
+    ]
+    return alike[-1].requirements if alike and shared else ()
+
+
+def _refuse_alike(one: Check, other: Check) -> bool:
+    return isinstance(one, Refuse) and isinstance(other, Refuse) and one.code == other.code
 
 
 def for_eager_check(contract: Contract, committed: Committed, shown: Shown) -> Ids:
@@ -83,7 +95,7 @@ def for_eager_check(contract: Contract, committed: Committed, shown: Shown) -> I
     scope = asked_of(decision.scope, decision.scope.before)
     checks = checks_of(decision.operation)
     rows = _transitions_of(contract, decision, shown.code)
-    if scope.facts is None and any(_refuses(check, shown.code) and not _reads(check.when, scope) for check in checks):
+    if scope.facts is None and any(_refuses(check, shown.code) and not reads(check.when, scope) for check in checks):
         # The check asks about a record and there is none: the store found another's in its place.
         return for_success(decision)
     eager = _taken_eagerly(contract, checks, scope, shown)
@@ -126,9 +138,11 @@ def for_crash(contract: Contract, decision: Decision) -> Ids:
 # Records -------------------------------------------------------------------------------------------------------------
 
 
-def for_record(contract: Contract, committed: Committed, found: Sequence[Difference], fallback: Ids) -> Ids:
+def for_record(
+    contract: Contract, committed: Committed, found: Sequence[Difference], fallback: Ids, broken: Ids = ()
+) -> Ids:
     """A member of the record is wrong: the table that decided, the step that writes it, or, if nothing of this
-    decision does, what says that it stays."""
+    decision does, what says that it stays. ``broken``: the invariants on this member that the record breaks."""
     decision, first = committed.decision, found[0]
     decided = _decided_otherwise(contract, decision, found)
     if decided:
@@ -144,10 +158,20 @@ def for_record(contract: Contract, committed: Committed, found: Sequence[Differe
         return acted[-1]
     if first.member == "execution_history":
         return unique(_of_last_transition(contract, fired)) or fallback
+    if not writers and broken:
+        # No rule ever writes it: it is shown by what other members say.
+        return unique(broken, fallback)
     spoken = [i for i in decision.trace.requirements if f"`{first.member}`" in _text(contract, i)]
     # It did not act, so what it says last, of when it acts at all, comes first.
     sole = writers[0].requirements[::-1] if len(writers) == 1 and fired else ()
     return unique(spoken, sole) or fallback
+
+
+def of_effect_on(contract: Contract, decision: Decision, fact: str) -> Ids:
+    """The last effect of a decision that names this fact among those that it writes."""
+    fired = decision.trace.fired
+    acted = [each.requirements for each in _effects_of(contract) if each.name in fired and fact in each.writes]
+    return acted[-1] if acted else ()
 
 
 def _decided_otherwise(contract: Contract, decision: Decision, found: Sequence[Difference]) -> Ids:
@@ -203,7 +227,7 @@ def _taken_eagerly(contract: Contract, checks: Iterable[Check], scope: Scope, sh
     named = [check for check in checks if _refuses(check, shown.code)]
     found: list[tuple[int, Ids]] = []
     for check in named:
-        if _reads(check.when, scope):
+        if reads(check.when, scope):
             found += [(0, ids) for ids in _named_rows(contract, check, shown.details)]
             found += turns(contract, check.when, check.requirements, scope)
     return nearest(found) or (named[0].requirements if named else ())
@@ -213,53 +237,18 @@ def turns(contract: Contract, condition: Condition, ids: Ids, scope: Scope) -> I
     """Every single question that turns this condition over, with how doubtful it is; for one that asks a table, the
     questions of its rows."""
     for leaf in condition.leaves():
-        if _turned(condition, leaf, scope) == holds(condition, scope):
+        if turned(condition, leaf, scope) == holds(condition, scope):
             continue
         table = _table_of(contract, leaf)
         if table is None:
-            yield _doubt(leaf, scope), ids
+            yield doubt(leaf, scope), ids
             continue
         for row in table.rows:
-            turning = [each for each in row.when.leaves() if _turned(row.when, each, scope)]
+            turning = [each for each in row.when.leaves() if turned(row.when, each, scope)]
             if turning:
                 asked = {each.text for each in turning}
                 alike = (other.requirements for other in table.rows if asked & {e.text for e in other.when.leaves()})
-                yield min(_doubt(each, scope) for each in turning), unique(row.requirements, *alike, ids)
-
-
-def _doubt(leaf: Leaf, scope: Scope) -> int:
-    """0 for a comparison at its bound, 1 for a flag or an identity, 2 for a comparison far from its bound."""
-    if not isinstance(leaf, Comparison):
-        return 1
-    left, right = leaf.left.read(scope), leaf.right.read(scope)
-    if not isinstance(left, int) or not isinstance(right, int) or leaf.left.unit in IDENTITIES:
-        return 1
-    return 0 if abs(left - right) <= NEAR else 2
-
-
-def _turned(condition: Condition, leaf: Leaf, scope: Scope) -> bool:
-    """What the condition says when this one question is answered the other way."""
-    match condition:
-        case Not(part=part):
-            return not _turned(part, leaf, scope)
-        case Every(parts=parts):
-            return all(_turned(part, leaf, scope) for part in parts)
-        case Any_(parts=parts):
-            return any(_turned(part, leaf, scope) for part in parts)
-    return holds(condition, scope) != (condition is leaf)
-
-
-def holds(condition: Condition, scope: Scope) -> bool:
-    """False too where the question cannot be asked: it was guarded by one that is taken the other way here."""
-    try:
-        return _reads(condition, scope) and condition.decide(scope)
-    except (AttributeError, LookupError, TypeError):
-        return False
-
-
-def _reads(condition: Condition, scope: Scope) -> bool:
-    """The scope has what the condition asks about."""
-    return scope.facts is not None or "facts" not in condition.sources()
+                yield min(doubt(each, scope) for each in turning), unique(row.requirements, *alike, ids)
 
 
 def nearest(found: Sequence[tuple[int, Ids]]) -> Ids:
@@ -308,18 +297,13 @@ def _rows_named_instead(contract: Contract, check: Check, scope: Scope, details:
         if named[0] not in holding:
             return unique(named[0].requirements, holding[0].requirements)
         groups = (holding[0].requirements, table.order)
-        return unique(*groups if _is_at_bound(holding[0], scope) else groups[::-1])
+        return unique(*groups if is_at_bound(holding[0], scope) else groups[::-1])
     return ()
 
 
 def _rows_at_bound(contract: Contract, check: Check, scope: Scope) -> Ids:
-    rows = [row for row in holding_rows(contract, check.when, scope) if _is_at_bound(row, scope)]
+    rows = [row for row in holding_rows(contract, check.when, scope) if is_at_bound(row, scope)]
     return unique(*(row.requirements for row in rows))
-
-
-def _is_at_bound(row: TableRow, scope: Scope) -> bool:
-    """A single comparison at its bound makes the row hold."""
-    return any(not _turned(row.when, leaf, scope) and _doubt(leaf, scope) == 0 for leaf in row.when.leaves())
 
 
 def _transitions_of(contract: Contract, decision: Decision, code: str | None) -> Ids:
@@ -365,21 +349,6 @@ def _around(decision: Decision) -> tuple[tuple[Check, ...], Check | None, tuple[
         return checks, None, ()
     place = keys.index(decision.rule)
     return checks[:place], checks[place], checks[place + 1 :]
-
-
-def asked_of(scope: Scope, facts: Any) -> Scope:
-    """A scope for asking again, of a record as it was."""
-
-    choose = scope.choose
-
-    def choose_anyway(choice: Choice, scope: Scope) -> Any:
-        try:
-            return choose(choice, scope)
-        except NotAsserted:
-            # A question that is taken the other way may lead to where the backend goes its own way.
-            return choice.default_in(scope)
-
-    return Scope(scope.now, scope.call, scope.state, scope.key, facts, facts, choose_anyway, Trace())
 
 
 def _refuses(check: Check, code: str | None) -> bool:

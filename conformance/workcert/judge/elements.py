@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from workcert.judge.attribution import Ids, asked_of, for_success, holding_rows, holds, nearest, turns, unique
+from workcert.judge.attribution import Ids, for_success, holding_rows, nearest, turns, unique
+from workcert.judge.questions import asked_of, holds
 from workspec.core.condition import Comparison
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed, Decision

@@ -17,6 +17,7 @@ from workcert.judge.chooser import ObservingChooser
 from workcert.judge.differences import Difference, differences
 from workcert.judge.hidden import unordered_differences
 from workcert.judge.ledger import Ledger, Read, Row
+from workcert.judge.unread import late_reading, of_write
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
 from workspec.core.choice import UNSEEN, ChoiceKind, NotAsserted
@@ -86,16 +87,28 @@ class Judge(Ledger):
             for value in choice.options if choice.kind is ChoiceKind.DECLARED else ():
                 if judged.failure is None or value == self.declared.get(choice.id, choice.default):
                     continue
-                chooser = self._chooser(observed, read, {choice.id: value})
-                try:
-                    committed = commit(contract, self.state, decide(contract, self.state, call, now_s, chooser))
-                except NotAsserted:
-                    continue
-                if self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser):
+                if not self.explained(call, now_s, observed, read, {choice.id: value}):
                     continue
                 hint = f"It would be right if the adapter declared choices = {{{choice.id!r}: {value!r}}}"
                 return evolve(judged, failure=evolve(judged.failure, text=f"{judged.failure.text}. {hint}"))
         return judged
+
+    def explained(
+        self,
+        call: Call,
+        now_s: int,
+        observed: Observed,
+        read: Read,
+        otherwise: Mapping[str, Any] = MappingProxyType({}),
+    ) -> bool:
+        """All that was seen is right if the call was made at this instant, with these choices."""
+        contract, chooser = self.binding.contract, self._chooser(observed, read, otherwise)
+        try:
+            committed = commit(contract, self.state, decide(contract, self.state, call, now_s, chooser))
+        except NotAsserted:
+            return False
+        wrong = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
+        return wrong is None
 
     def _another_order(
         self, call: Call, now_s: int, observed: Observed, read: Read, decision: Decision
@@ -254,8 +267,24 @@ class Judge(Ledger):
         elif decision.rule is not None:
             ids = decision.rule_requirements
         else:
-            ids = attribution.for_record(contract, committed, found, attribution.for_answer(contract, decision))
+            written = self._ids_of_write(committed, observed, found)
+            said = attribution.for_record(contract, committed, found, attribution.for_answer(contract, decision))
+            ids = attribution.unique(written, said)
         return Failure(ids or contract.comparisons["read"], Kind.ANSWER, text, found)
+
+    def _ids_of_write(self, committed: Committed, observed: Answered, found: Sequence[Difference]) -> tuple[str, ...]:
+        """A reading of what is not read after each call may be wrong because an earlier call wrote it so."""
+        decision, comparable = committed.decision, self.binding.comparable
+        if decision.operation.name not in self.binding.reads:
+            return ()
+        writes = self.unread.since(decision.scope.key, self.state)
+
+        def right(answer: Any) -> bool:
+            return not differences(comparable(answer), comparable(observed.value))
+
+        if late_reading(self.binding.contract, decision, writes, right):
+            return ()
+        return of_write(self.binding.contract, writes, found[0])
 
     def _ids_of_draw(self, decision: Decision, expected: Any, seen: Any) -> tuple[str, ...]:
         keys_of = self.binding.taken

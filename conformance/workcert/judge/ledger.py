@@ -11,6 +11,7 @@ from workcert.binding import Binding
 from workcert.judge import attribution
 from workcert.judge.differences import Difference, differences
 from workcert.judge.hidden import Showing, as_far_as_both, shows
+from workcert.judge.unread import Unread
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Observed, Refusal
 from workspec.core.contract import Invariant
@@ -46,6 +47,7 @@ class Ledger:
     """Keys and ids of invariants that a row broke from the start: an older version's doing."""
     tells: bool = True
     """What moved is said of each step. Where nobody will read it, it need not be found out."""
+    unread: Unread = field(init=False)
     _presented: dict[str, tuple[Record, Any]] = field(factory=dict)
     _glanced: dict[str, tuple[Record, Any]] = field(factory=dict)
 
@@ -64,6 +66,10 @@ class Ledger:
             known = self._glanced[key] = (record, self.binding.contract.present(record))
         return known[1]
 
+    @unread.default
+    def _nothing_unread(self) -> Unread:
+        return Unread(self.legible)
+
     def compare(self, committed: Committed, key: str, row: Row | None) -> Failure | None:
         """One record after a call: its content, and whether its version moved exactly if it changed."""
         if not self.legible(key):
@@ -80,7 +86,8 @@ class Ledger:
         if found:
             ids = self.fallback(committed)
             if expected is not before:
-                ids = self._broken_types(found, row) or attribution.for_record(contract, committed, found, ids)
+                broken = self._broken_by(found[0], row)
+                ids = self._broken_types(found, row) or attribution.for_record(contract, committed, found, ids, broken)
             return Failure(ids, Kind.RECORD, f"the record of {key} differs", found)
         if before is None or key not in self.versions or not self.binding.versioned:
             return None
@@ -104,6 +111,11 @@ class Ledger:
             return ()
         asked = (each for each in self._invariants("record") if shows(row.record, each.reads))
         return tuple(each.requirement for each in asked if not each.holds(row.record))
+
+    def _broken_by(self, difference: Difference, row: Row) -> tuple[str, ...]:
+        """The invariants on a member that the row breaks: they say what a member is that no rule writes."""
+        asked = (each for each in self._invariants("record") if difference.member in each.reads)
+        return tuple(each.requirement for each in asked if shows(row.record, each.reads) and not each.holds(row.record))
 
     def _invariants(self, of: str) -> Iterator[Invariant]:
         return (each for each in self.binding.contract.invariants if each.of == of)
@@ -156,6 +168,9 @@ class Ledger:
         for key in self.records.keys() - committed.state.keys():
             del self.records[key], self.versions[key]
         self.state = committed.state
+        self.unread.note(committed.decision)
+        if committed.decision.operation.name in self.binding.reads:
+            self.unread.agreed(committed.decision.scope.key)
         return broken
 
     def take_over(self, read: Read) -> None:

@@ -68,7 +68,7 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
         return Answered(with_actors(getattr(handle, name)(**arguments), backend.actors))
     except binding.error as error:
         raw = str(error.code)
-        return Refusal(backend.codes.get(raw, raw), _details(error.details), raw)
+        return Refusal(backend.codes.get(raw, raw), _details(error.details, backend), raw)
     except binding.unavailable as error:
         return Unavailable(error.definite, text_of(error))
     except (CallHung, KeyboardInterrupt):
@@ -78,10 +78,20 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
         return Crashed(told(error), error)
 
 
-def _details(given: Any) -> Any:
-    """What a refusal holds beside its code. Anything but a mapping is a finding, and must be printable as one."""
-    if given is None or given is UNSEEN or isinstance(given, Mapping):
+def _details(given: Any, backend: LoadedBackend) -> Any:
+    """What a refusal holds beside its code. Anything but a mapping is a finding, and must be printable as one.
+
+    A reason is told in the words of the contract; one that is the store's own, and not mapped, is as one not shown:
+    then the code alone is compared (JOB-PRT-01).
+    """
+    if given is None or given is UNSEEN:
         return given
+    if isinstance(given, Mapping):
+        reason, known = given.get("reason"), backend.binding.reasons
+        if not known or not isinstance(reason, str) or not reason:
+            return given
+        meant = backend.codes.get(reason, reason)
+        return {**given, "reason": meant if meant in known else UNSEEN}
     return {f"(a {type(given).__name__}, which is no mapping)": text_of(given)}
 
 

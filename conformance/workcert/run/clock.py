@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from attrs import define
+from collections.abc import Callable, Sequence
+from typing import Final
 
+from attrs import define, evolve
+
+from workcert.backends.registry import BackendError
+from workcert.judge.differences import Difference
+from workcert.judge.verdict import Failure
 from workcert.run.store import StoreUnderTest
 from workspec.core.scope import Call
 
-RUNS_BACK = "a store's clock does not run back"
+RUNS_BACK: Final = "a store's clock does not run back"
+LATE: Final = 60_000
+"""A clock that shows no more than this after the instant at which it was stopped was stopped, and went on."""
 
 
 @define(eq=False)
@@ -16,6 +24,8 @@ class StoreClock:
 
     _store: StoreUnderTest
     at: int | None = None
+    _through: str = ""
+    """The handle that stopped it."""
 
     def put(self, on: str, at: int | None) -> str:
         """Stop it at an instant, through this handle; why that cannot be, empty when it is done.
@@ -30,7 +40,7 @@ class StoreClock:
         if self.at is not None and at < self.at:
             return RUNS_BACK
         self._store.set_clock(on, at)
-        self.at = at
+        self.at, self._through = at, on
         return ""
 
     def follow(self, call: Call) -> None:
@@ -38,3 +48,32 @@ class StoreClock:
         after = self._store.backend.binding.clock_after
         if after is not None:
             self.at = after(call, self.at)
+
+    def blamed(self, failure: Failure, on: str, now: int, right_at: Callable[[int], bool]) -> Failure:
+        """A failure that is none at the instant which the store shows: then it is its clock that is wrong.
+
+        Raises:
+            BackendError: the clock was not stopped at all, so that nothing can be said of any rule.
+        """
+        binding = self._store.backend.binding
+        late = common_shift(failure.differences) if binding.has_clock else 0
+        if not late or not right_at(now + late):
+            return failure
+        ids = binding.contract.comparisons["clock"]
+        claimed = self._store.backend.profiles.issuperset({binding.contract.catalogue[each].profile for each in ids})
+        text = f"after freeze_clock(at_ms={now}) a call works at {now + late}"
+        if claimed and (0 < late <= LATE or on != self._through):
+            return evolve(failure, requirements=(*ids, *failure.requirements), text=f"{failure.text}: {text}")
+        raise BackendError(
+            f"{self._store.backend.name}: {text}. The kit moves the clock of the store and waits for nothing: "
+            "freeze_clock has to stop it for all handles on one place until it is called again"
+        )
+
+
+def common_shift(found: Sequence[Difference]) -> int:
+    """By how much all that differs is too late, which must be more than one member; 0 where that is not all."""
+    pairs = [(each.expected, each.seen) for each in found]
+    if len(pairs) < 2 or any(type(value) is not int for pair in pairs for value in pair):
+        return 0
+    shifts = {seen - expected for expected, seen in pairs}
+    return shifts.pop() if len(shifts) == 1 else 0

@@ -56,7 +56,7 @@ SUITES: Final = ("scenarios", "walk", "stateful")
 class Options:
     """What to run. ``only``: requirement ids, families (``claim``) or names of operations; empty means all.
     ``examples`` overrides the effort's counts, of examples and of walks. ``one_of_several``: the backend serves further
-    contracts that were left out."""
+    contracts that were left out. ``explains``: what is shrunk is explained too."""
 
     suites: tuple[str, ...] = SUITES
     effort: Effort = Effort.CI

@@ -21,6 +21,7 @@ from workcert.run.calling import Answered, Observed, Refusal, observe, time_limi
 from workcert.run.clock import StoreClock
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.literal import literal_failure
+from workcert.run.naming import as_the_case_says
 from workcert.run.others import compare_rows, compare_snapshot
 from workcert.run.reading import Unreadable, read_row
 from workcert.run.referred import check_referred
@@ -103,23 +104,14 @@ class Execution:
                     step, Unreadable("an answer cannot be compared: it holds itself, or is too deep")
                 )
         if run.failure is not None:
-            run = attrs.evolve(run, failure=self._as_the_case_says(run.failure))
+            run = attrs.evolve(run, failure=self._named(run.failure))
         self.runs.append(run)
         self.failure = self.failure or run.failure
         return run
 
-    def _as_the_case_says(self, failure: Failure | None) -> Failure | None:
-        """Of several requirements that took part, one that the case was written for is named first."""
-        if failure is None:
-            return None
+    def _named(self, failure: Failure | None) -> Failure | None:
         contract = self.binding.contract
-        further = contract.comparisons["restart"] if self._opened_at and failure.kind is Kind.ANSWER else ()
-        ids = tuple(dict.fromkeys((*failure.requirements, *further)))
-        causes = {cause for each in ids for cause in contract.symptoms.get(each, ())}
-        # Where a fault may be seen under several ids, the author of the case knows best what it is about.
-        meant = [each for each in self.ids_of_case if each in ids or each in causes] if causes else []
-        meant += [each for each in ids if each in self.ids_of_case]
-        return attrs.evolve(failure, requirements=tuple(dict.fromkeys((*meant[:1], *ids))))
+        return failure and as_the_case_says(contract, failure, self.ids_of_case, restarted=self._opened_at > 0)
 
     def _dispatch(self, step: Plain) -> StepRun:
         match step:
@@ -160,6 +152,13 @@ class Execution:
             judged = self._read_anew(step, call, now_s, observed, judged)
         elif judged.failure is not None and judged.failure.requirements == stale.requirements:
             judged = self._ask_anew(step, call, now_s, observed, judged)
+        if judged.failure is not None and step.call not in self.binding.reads:
+            # What a call writes shows when it was made; what a read tells of ages need not.
+            asked = self._as_the_model_asks(call)
+            failure = self.clock.blamed(
+                judged.failure, step.on, now_s, lambda at: self.judge.explained(asked, at, observed, self.read)
+            )
+            judged = attrs.evolve(judged, failure=failure)
         if judged.committed is None:
             self.put(step, observed)
             return self.left_out(step, "the backend declares another choice here", elsewhere=True)
@@ -191,10 +190,16 @@ class Execution:
             ids = (*self.binding.contract.comparisons["stale view"], *judged.failure.requirements)
             text = f"{judged.failure.text}, but a handle opened only now shows it right"
             return attrs.evolve(judged, failure=attrs.evolve(judged.failure, requirements=ids, text=text))
-        key = judged.committed.decision.scope.key
-        if key is not None and self.read(key) is None:
-            self.store.check_second_handle(step.on, key)
+        absent = next((key for key in self._kept(judged.committed) if self.read(key) is None), None)
+        if absent is not None:
+            self.store.check_second_handle(step.on, absent)
         return judged
+
+    def _kept(self, committed: Committed) -> list[str]:
+        """The records that a call is about or has changed, and that are there after it."""
+        changed = [change.key for part in committed.decision.parts for change in part.changes]
+        named = [key for key in (committed.decision.scope.key, *changed) if key is not None]
+        return [key for key in named if key in committed.state and self.judge.legible(key)]
 
     def _ask_anew(self, step: Call, call: ModelCall, now_s: int, observed: Observed, judged: Judged) -> Judged:
         """A refusal that an old view would explain is no such thing when a handle opened only now refuses too."""
@@ -401,7 +406,7 @@ class Execution:
                     failure, asked = self.judge.invariants(self.read)
             except Unreadable as trouble:
                 failure = Failure(self.binding.contract.comparisons["read"], Kind.CRASH, str(trouble))
-        failure = self._as_the_case_says(failure)
+        failure = self._named(failure)
         shown = [*asked, *(ids if len(self.judge.state) > 1 else ())]
         last = self.runs[-1].id if self.runs else "end"
         self.runs.append(StepRun(last, "", None, END, {}, None, None, (), failure, (Trace(requirements=shown),)))

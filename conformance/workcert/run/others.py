@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from workcert.judge.differences import Difference, differences
 from workcert.judge.verdict import Failure, Kind
-from workcert.run.reading import counted, glanced
+from workcert.run.reading import counted, glanced, listed
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
@@ -35,6 +35,9 @@ def compare_rows(execution: Execution, own: Callable[[], Iterable[str]] = tuple)
     kept = counted(execution.store)
     expected = sum(1 for key in judge.state if execution.binding.legible(key))
     if kept is not None and kept != expected:
+        if listed(execution.store) == expected:
+            text = f"the store counts {kept} rows, and lists the {expected} that it should hold"
+            return Failure(execution.binding.contract.comparisons["count"], Kind.OTHERS, text)
         return _changed(execution, own, f"the store holds {kept} rows; it should hold {expected}")
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cache
 from typing import Any, cast
 
@@ -74,15 +74,27 @@ def counted(store: StoreUnderTest) -> int | None:
     Raises:
         Unreadable: as `read_row`.
     """
-    total = store.backend.binding.total
-    if total is None:
+    return _number(store, store.backend.binding.total, "counting")
+
+
+def listed(store: StoreUnderTest) -> int | None:
+    """How many records the store lists, as far as it does.
+
+    Raises:
+        Unreadable: as `read_row`.
+    """
+    return _number(store, store.backend.binding.listed, "listing")
+
+
+def _number(store: StoreUnderTest, ask: Callable[[Any], int | None] | None, doing: str) -> int | None:
+    if ask is None:
         return None
     try:
-        return total(store.reader())
+        return ask(store.reader())
     except (CallHung, BackendError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise Unreadable(f"counting the records raised {told(error)}") from error
+        raise Unreadable(f"{doing} the records raised {told(error)}") from error
 
 
 def _with_tuples(record: Any) -> Any:

@@ -251,7 +251,7 @@ class StoreUnderTest:
         with contextlib.suppress(Exception):
             found = self.backend.binding.read(self.handle(acting), key)
         if found is not None:
-            self.accuse("second_handle", f"what one handle admitted ({key}) a second one on the same place has not")
+            self.accuse("second_handle", f"what one handle has stored ({key}) a second one on the same place has not")
 
     def accuse_snapshot(self, key: str, shown: int | None, read: int | None) -> NoReturn:
         """Snapshot and read contradict each other."""

@@ -9,6 +9,7 @@ import attrs
 from workcert.backends.coroutines import Synchronous
 from workcert.cases.contracts import TRANSACTION
 from workcert.cases.model import Call, Transaction
+from workcert.judge.differences import differences
 from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.run.calling import Answered, Observed, Refusal, observe
 from workcert.run.literal import answer_differences
@@ -115,18 +116,19 @@ def _after(execution: Execution, call: Call, handle: Any, transaction: Any) -> S
     observed = observe(execution.store.backend, handle, call.call, arguments)
     execution.put(call, observed)
     code, details = execution.binding.ended_transaction
-    right = isinstance(observed, Refusal) and _said(observed) == (code, dict(details))
+    right = isinstance(observed, Refusal) and _say_alike(Refused(code, details), observed)
     if not right and isinstance(observed, Refusal):
         # Which of two refusals comes first is not specified: the call may be refused for its own sake too.
         outcome = apply(execution.binding.contract, execution.judge.state, made, now).outcome
-        right = isinstance(outcome, Refused) and _said(observed) == _said(outcome)
+        right = isinstance(outcome, Refused) and _say_alike(outcome, observed)
     text = f"with a transaction that has ended it must be refused with {code} {dict(details)}"
     failure = None if right else Failure(_ids(execution), Kind.ANSWER, text)
     return StepRun(call.id, call.on, execution.clock.at, call.call, made.arguments, observed, None, failure=failure)
 
 
-def _said(refusal: Refusal | Refused) -> tuple[str, dict[str, Any]]:
-    return str(refusal.code), dict(refusal.details or {})
+def _say_alike(due: Refused, seen: Refusal) -> bool:
+    """The same code, and the same details as far as they are shown."""
+    return str(due.code) == str(seen.code) and not differences(dict(due.details or {}), dict(seen.details or {}))
 
 
 def _ended(

@@ -11,8 +11,8 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from attrs import define, evolve, field, frozen
 
@@ -80,6 +80,9 @@ class Offered:
     root: Node | None
 
 
+Beside: TypeAlias = Callable[[Part, WatchedState, int], None]
+
+
 @define(eq=False)
 class Memo:
     contract: Contract
@@ -89,6 +92,9 @@ class Memo:
     silent: Contract = field(init=False)
     judge: Judge = field(init=False)
     kinds: Mapping[str, str] = field(init=False)
+    beside: Beside | None = None
+    """Told of each decision that is made, with a state to make others on. What these read is noted as well, so that
+    what is found of a decision holds wherever it is remembered."""
     roots: dict[Hashable, Offered] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -110,22 +116,14 @@ class Memo:
         if identity not in self.roots:
             operation = self.contract.operation(self.contract.resolved(call).name)
             if isinstance(operation, Batch) and not operation.atomic:
-                parts = tuple(Part(call, self._restricted(operation, key), key) for key in self.configuration.keys)
+                parts = tuple(
+                    Part(call, restricted(self.silent, operation, key), key) for key in self.configuration.keys
+                )
                 self.roots[identity] = Offered(call, parts, None)
             else:
                 part = Part(call, self.silent)
                 self.roots[identity] = Offered(call, (part,), part.root)
         return self.roots[identity]
-
-    def _restricted(self, operation: Batch, key: str) -> Contract:
-        """The contract with an operation that comes to no other record than this one."""
-
-        def elements(scope: Scope) -> Iterable[Any]:
-            return [each for each in operation.elements(scope) if operation.locate(evolve(scope, element=each)) == key]
-
-        only = evolve(operation, elements=elements, answer=_silent)
-        kept = (only if each.name == operation.name else each for each in self.silent.operations)
-        return evolve(self.silent, operations=tuple(kept))
 
     def follow(self, root: Node, state: Numbers) -> Node | None:
         """The leaf at the end of the readings; None where the interpreter has not been there."""
@@ -155,6 +153,8 @@ class Memo:
             done = apply(part.contract, before, call, now)
         except RuleError as error:
             return End(self._grow(root, watch, state, ()), (), (Broken(RULES, str(error)),))
+        if self.beside is not None:
+            self.beside(part, WatchedState(records, self.places, watch, {}), now)
         targets = tuple(dict.fromkeys(shown_by(self.kinds, before, done)))
         taken = Taken(self.contract, before, call, now, done)
         broken = tuple(self.judge.broken_by(taken, before if part.key is None else (part.key,)))
@@ -187,6 +187,17 @@ class Memo:
             node = found
         node.changes = changes
         return node
+
+
+def restricted(contract: Contract, operation: Batch, key: str) -> Contract:
+    """The contract with an operation that comes to no other record than this one, and answers nothing."""
+
+    def elements(scope: Scope) -> Iterable[Any]:
+        return [each for each in operation.elements(scope) if operation.locate(evolve(scope, element=each)) == key]
+
+    only = evolve(operation, elements=elements, answer=_silent)
+    kept = (only if each.name == operation.name else each for each in contract.operations)
+    return evolve(contract, operations=tuple(kept))
 
 
 def _silent(*_given: Any) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
-from attrs import field, frozen
-from attrs.validators import ge, instance_of, optional
+from attrs import Attribute, field, frozen
 
 from workspec.jobs.vocabulary import Envelope
 from workstore.testing.envelopes import Jobs, stored_envelopes
@@ -17,6 +16,40 @@ _LISTED_MAX: Final = 20
 _SHOWN_MAX: Final = 200
 _LINE: Final = ("id", "kind", "queue", "partition_key", "scheduled_at_ms", "payload")
 _MATCHERS: Final = ("kind", "queue", "payload", "scheduled_at_ms", "partition_key")
+
+_Validator: TypeAlias = Callable[[Any, "Attribute[Any]", Any], None]
+
+
+def _is_of(kind: type) -> _Validator:
+    """Of this very kind; True is no integer here, though it is one for Python."""
+
+    def check(_: object, matcher: Attribute[Any], value: object) -> None:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise TypeError(_wrong_type(matcher.name, kind, value))
+
+    return check
+
+
+def _is_of_if_given(kind: type) -> _Validator:
+    check = _is_of(kind)
+
+    def check_given(expected: object, matcher: Attribute[Any], value: object) -> None:
+        if value is not None:
+            check(expected, matcher, value)
+
+    return check_given
+
+
+def _is_not_negative(_: object, matcher: Attribute[Any], value: int | None) -> None:
+    if value is not None and value < 0:
+        raise ValueError(f"{matcher.name} must be at least 0, not {value}")
+
+
+def _wrong_type(name: str, kind: type, value: object) -> str:
+    text = f"{name} must be {kind.__name__}, not {type(value).__name__}"
+    if kind is bytes and isinstance(value, str):
+        return f"{text}: encode it, as in {name}={value[:_SHOWN_MAX]!r}.encode()"
+    return text
 
 
 @frozen
@@ -31,12 +64,12 @@ class Expected:
         ValueError: a negative count.
     """
 
-    kind: str = field(validator=instance_of(str))
-    queue: str | None = field(default=None, kw_only=True, validator=optional(instance_of(str)))
-    payload: bytes | None = field(default=None, kw_only=True, validator=optional(instance_of(bytes)))
-    scheduled_at_ms: int | None = field(default=None, kw_only=True, validator=optional(instance_of(int)))
-    partition_key: str | None = field(default=None, kw_only=True, validator=optional(instance_of(str)))
-    count: int | None = field(default=None, kw_only=True, validator=optional([instance_of(int), ge(0)]))
+    kind: str = field(validator=_is_of(str))
+    queue: str | None = field(default=None, kw_only=True, validator=_is_of_if_given(str))
+    payload: bytes | None = field(default=None, kw_only=True, validator=_is_of_if_given(bytes))
+    scheduled_at_ms: int | None = field(default=None, kw_only=True, validator=_is_of_if_given(int))
+    partition_key: str | None = field(default=None, kw_only=True, validator=_is_of_if_given(str))
+    count: int | None = field(default=None, kw_only=True, validator=[_is_of_if_given(int), _is_not_negative])
 
 
 @frozen
@@ -61,8 +94,10 @@ def find_enqueued(jobs: Jobs, expected: Expected) -> Findings:
     removed rows do not. Implements JOB-AST-01..05.
 
     Raises:
-        TypeError: there is nothing to find jobs in.
+        TypeError: there is nothing to find jobs in, or nothing that says what to find.
     """
+    if not isinstance(expected, Expected):
+        raise _nothing_expected(expected)
     stored = stored_envelopes(jobs)
     matches = tuple(one for one in stored if not _differences(expected, one))
     holds = len(matches) == expected.count if expected.count is not None else bool(matches)
@@ -74,13 +109,18 @@ def assert_enqueued(jobs: Jobs, expected: Expected) -> list[Envelope]:
 
     Raises:
         AssertionError: the expectation does not hold; its text says what there is instead.
-        TypeError: there is nothing to find jobs in.
+        TypeError: there is nothing to find jobs in, or nothing that says what to find.
     """
     __tracebackhide__ = True  # pytest then shows the line of the test that asserted.
     findings = find_enqueued(jobs, expected)
     if findings.failure is not None:
         raise AssertionError(findings.failure)
     return list(findings.matches)
+
+
+def _nothing_expected(value: object) -> TypeError:
+    example = f"Expected({value[:_SHOWN_MAX]!r})" if isinstance(value, str) else 'Expected("mail")'
+    return TypeError(f"what is expected must be an Expected, not a {type(value).__name__}: pass {example}")
 
 
 def _given(expected: Expected) -> Iterator[tuple[str, object]]:

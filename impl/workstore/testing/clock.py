@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self, runtime_checkable
 
 from workspec.jobs.ports import ClockStore
 from workstore.memory.jobs import JobStore
 
 START_MS: Final = 1_000_000
-"""Where the clock of `fresh_store` and of a `SteppedClock` stands unless another instant is given."""
+"""Where the clock of `fresh_store` stands unless another instant is given; a `SteppedClock` begins here on a store
+whose clock runs."""
+
+
+@runtime_checkable
+class HasFrozenClock(Protocol):
+    """A store that tells where its clock has been stopped. The port has no call for that."""
+
+    def frozen_at_ms(self) -> int | None: ...
 
 
 def fresh_store(
@@ -29,15 +37,21 @@ def fresh_store(
 class SteppedClock:
     """The clock of a store, in the hand of a test: frozen from here on, and moved by nothing but this object.
 
+    Without ``at_ms`` it goes on from where the clock of the store stands, so that no time runs back; a clock that runs
+    is frozen at `START_MS`.
+
     As a context manager it returns the store to system time at the end. Works on any store with the profile CLOCK. No
     job changes by a step alone (JOB-CLK-04): `drain` promotes what has become due, ``reclaim_expired`` takes back
     leases that have ended, ``evict_retained`` removes rows.
+
+    Raises:
+        TypeError: no instant is given, and the store cannot tell where its clock stands.
     """
 
-    def __init__(self, store: ClockStore, at_ms: int = START_MS) -> None:
+    def __init__(self, store: ClockStore, at_ms: int | None = None) -> None:
         self._store = store
-        self._now_ms = at_ms
-        store.freeze_clock(at_ms=at_ms)
+        self._now_ms = _standing_at(store) if at_ms is None else at_ms
+        store.freeze_clock(at_ms=self._now_ms)
 
     @property
     def now_ms(self) -> int:
@@ -70,3 +84,13 @@ class SteppedClock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._store.unfreeze_clock()
+
+
+def _standing_at(store: ClockStore) -> int:
+    if not isinstance(store, HasFrozenClock):
+        raise TypeError(
+            f"a {type(store).__name__} cannot tell where its clock stands (it has no frozen_at_ms()); "
+            "give the instant: SteppedClock(store, at_ms=...)"
+        )
+    frozen_at_ms = store.frozen_at_ms()
+    return START_MS if frozen_at_ms is None else frozen_at_ms

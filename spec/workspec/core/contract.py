@@ -85,7 +85,8 @@ class Contract:
     from the call and the time that the caller states, if any. ``comparisons`` says which
     requirements a judge shows by comparing: ``version`` (moved exactly on a change), ``refusal`` (changed nothing),
     ``others`` (no other record changed), ``restart`` (all as before it), ``stale view`` (a handle that did not see
-    another's commit), ``read`` (what was committed), ``transaction`` (nothing seen of it before its commit) and the
+    another's commit), ``read`` (what was committed), ``count`` (as many records as there are), ``clock`` (it
+    stands where it was stopped), ``transaction`` (nothing seen of it before its commit) and the
     names of calls that are made inside one. ``shown_as`` names the member of the presented record in which a fact, or
     a part of the log, shows where the two names differ."""
 
@@ -99,7 +100,8 @@ class Contract:
     invariants: tuple[Invariant, ...]
     uniques: tuple[Unique, ...]
     states: tuple[StateNote, ...]
-    conflict_code: str
+    conflict_code: str | None
+    """Of a call whose guard is lost. None: no call is refused for it, each is decided anew on what came between."""
     conflict_requirements: tuple[str, ...]
     start_state: str
     empty_log: Any

@@ -71,9 +71,9 @@ def decide(
 def commit(contract: Contract, state: State, decision: Decision, late: Collection[str] = ()) -> Committed:
     """The second half, on the state as it is now.
 
-    A lost guard gives the contract's conflict code, a new decision (``again``), or passes the element over. A batch
-    that commits element by element may decide each at any moment of its call: ``late`` holds the keys of the records
-    that it came to when this state was already there.
+    A lost guard gives the contract's conflict code, a new decision (``again``, or a contract that has no such code),
+    or passes the element over. A batch that commits element by element may decide each at any moment of its call:
+    ``late`` holds the keys of the records that it came to when this state was already there.
     """
     operation = decision.operation
     if isinstance(operation, Batch) and not operation.atomic:
@@ -81,10 +81,10 @@ def commit(contract: Contract, state: State, decision: Decision, late: Collectio
     changes = [change for part in decision.parts for change in part.changes]
     lost = tuple(change.key for change in changes if state.get(change.key) is not change.base)
     if isinstance(operation, Operation) and operation.again and (lost or _stands_elsewhere(operation, state, decision)):
-        scope = decision.scope
-        again = decide(contract, state, Call(operation.name, scope.call), scope.now, scope.choose)
-        return commit(contract, state, again)
+        return _commit_anew(contract, state, decision)
     if lost:
+        if contract.conflict_code is None:
+            return _commit_anew(contract, state, decision)
         decision.trace.requirements.extend(contract.conflict_requirements)
         return Committed(state, Refused(contract.conflict_code), decision, lost)
     broken = _broken_unique(contract, state, changes)
@@ -99,6 +99,13 @@ def commit(contract: Contract, state: State, decision: Decision, late: Collectio
         return Committed(after, Accepted(operation.answer(decision.scope, shown)), decision)
     elements = tuple(part.element for part in decision.parts if part.counts)
     return Committed(after, Accepted(operation.answer(decision.scope, elements, after)), decision)
+
+
+def _commit_anew(contract: Contract, state: State, decision: Decision) -> Committed:
+    """Decide the same call on the state as it is now, where nothing can come between."""
+    scope = decision.scope
+    again = decide(contract, state, Call(decision.operation.name, scope.call), scope.now, scope.choose)
+    return commit(contract, state, again)
 
 
 def _stands_elsewhere(operation: Operation, state: State, decision: Decision) -> bool:

@@ -13,6 +13,7 @@ from workspec.jobs.facts import EMPTY_LOG, INSTANTS, JobFacts, present
 from workspec.jobs.invariants import INVARIANTS
 from workspec.jobs.operations import OPERATIONS
 from workspec.jobs.operations.enqueue import blanked
+from workspec.jobs.operations.inspection import BLOCKER
 from workspec.jobs.operations.worker import by_outcome
 from workspec.jobs.requirements import CATALOGUE
 from workspec.jobs.symptoms import SYMPTOMS
@@ -50,12 +51,12 @@ CONTRACT: Final = Contract(
     catalogue=CATALOGUE,
     operations=OPERATIONS,
     transitions=TRANSITIONS,
-    tables=(),
+    tables=(BLOCKER,),
     choices=CHOICES,
     invariants=INVARIANTS,
     uniques=(),
     states=STATES,
-    conflict_code="Unavailable",
+    conflict_code=None,
     conflict_requirements=ids("JOB-GEN-01"),
     start_state=NEW,
     empty_log=EMPTY_LOG,
@@ -71,6 +72,8 @@ CONTRACT: Final = Contract(
         "restart": ids("JOB-DUR-01 JOB-DUR-02 JOB-DUR-03"),
         "stale view": ids("JOB-MWR-01"),
         "read": ids("JOB-INS-01"),
+        "count": ids("JOB-INS-05 JOB-INV-10"),
+        "clock": ids("JOB-CLK-02 JOB-CLK-01"),
         "transaction": ids("JOB-TXN-01"),
         "enqueue_tx": ids("JOB-TXN-02"),
         "complete_tx": ids("JOB-TXN-03"),
@@ -81,6 +84,7 @@ CONTRACT: Final = Contract(
         "expires_at_ms": "lease_expires_at_ms",
         "lease_id": "lease_expires_at_ms",
         "fence": "state",
+        "tokens": "available_tokens",
     },
     resolved=resolved,
     symptoms=SYMPTOMS,

@@ -64,12 +64,30 @@ def holder_of(scope: Scope, envelope: Envelope) -> str | None:
     key = effective_key_of(envelope)
     if key is None:
         return None
-    if is_throttled(envelope):
-        hold = scope.facts_of(hold_key(key))
-        if hold is None or scope.now >= hold.until_ms or _died_with_row(scope, hold):
-            return None
-        return str(hold.holder)
-    return lifecycle_holder(scope, key)
+    if not is_throttled(envelope):
+        return lifecycle_holder(scope, key)
+    hold: HoldFacts | None = scope.facts_of(hold_key(key))
+    if hold is None or scope.now >= hold.until_ms or _died_with_row(scope, hold):
+        return None
+    return hold.holder
+
+
+def _live_holder(scope: Scope, envelope: Envelope) -> str | None:
+    """Who holds the key of a request in lifecycle mode."""
+    key = effective_key_of(envelope)
+    return None if key is None or is_throttled(envelope) else lifecycle_holder(scope, key)
+
+
+def _window_end(scope: Scope, envelope: Envelope) -> int | None:
+    """Until when the key of a request in throttle mode is held, be that over."""
+    key = effective_key_of(envelope)
+    if key is None or not is_throttled(envelope):
+        return None
+    hold: HoldFacts | None = scope.facts_of(hold_key(key))
+    # Of a hold that is over nobody asks whether its row is there: stores may go their own way in that.
+    if hold is None or (scope.now < hold.until_ms and _died_with_row(scope, hold)):
+        return None
+    return hold.until_ms
 
 
 def _died_with_row(scope: Scope, hold: HoldFacts) -> bool:
@@ -125,7 +143,12 @@ def _holder_state(scope: Scope) -> str | None:
 
 
 holder_state: Final = Term("state of the holder", "state", "store", _holder_state)
-is_held: Final = Term("the key is held", "flag", "store", lambda s: holder_of(s, requested(s)) is not None).holds()
+is_held_by_row: Final[Condition] = Term(
+    "a live row holds the key", "flag", "store", lambda s: _live_holder(s, requested(s)) is not None
+).holds()
+window_end: Final = Term("end of the window", "ms", "store", lambda s: _window_end(s, requested(s)))
+is_held_for_window: Final[Condition] = window_end > NOW
+is_held: Final[Condition] = is_held_by_row | is_held_for_window
 is_held_earlier: Final = Term(
     "an earlier member of the batch takes the key",
     "flag",
@@ -137,6 +160,13 @@ edits_pending: Final = Term(
 ).holds()
 is_editable: Final = holder_state.is_("scheduled", "available", "retryable") | (
     holder_state.is_("pending") & edits_pending
+)
+wants_edit: Final[Condition] = (
+    wants_debounce
+    | wants_bit(Replace.PAYLOAD)
+    | wants_bit(Replace.SCHEDULED_AT)
+    | wants_bit(Replace.PRIORITY)
+    | wants_bit(Replace.MAX_ATTEMPTS)
 )
 is_applied: Final = is_editable & (
     wants_debounce
@@ -226,6 +256,9 @@ quarantined_fingerprint: Final = Term(
 def is_paused(scope: Scope, queue: str) -> bool:
     facts = scope.facts_of(queue_key(queue))
     return facts is not None and bool(facts.paused)
+
+
+paused_queue: Final = Term("its queue is paused", "flag", "store", lambda s: is_paused(s, s.facts.queue)).holds()
 
 
 def bucket_of(scope: Scope) -> Any:

@@ -30,7 +30,8 @@ def error_codes(contract: Contract) -> tuple[str, ...]:
     """Every code that a rule gives, in the order in which operations and checks name them."""
     found = [option for refusal in _refusals(contract) for option in _options(refusal.check)]
     found += [str(unique.code) for unique in contract.uniques]
-    return tuple(dict.fromkeys((*found, str(contract.conflict_code))))
+    found += [] if contract.conflict_code is None else [str(contract.conflict_code)]
+    return tuple(dict.fromkeys(found))
 
 
 def _options(check: Refuse) -> tuple[str, ...]:
@@ -69,7 +70,7 @@ def _details(presentation: Presentation, name: str) -> str:
 
 def _table(contract: Contract, presentation: Presentation, refusals: tuple[_Refusal, ...], name: str) -> str:
     rows = [_row(refusal, presentation) for refusal in refusals if name in _options(refusal.check)]
-    rows += _commit_rows(contract, presentation, name)
+    rows += _commit_rows(contract, name)
     return table(("operations", "reason", "when", "or, by choice", "commits", "requirements"), rows)
 
 
@@ -81,13 +82,12 @@ def _row(refusal: _Refusal, presentation: Presentation) -> tuple[str, ...]:
     return ", ".join(places), reason, when_text(check.when), other, commits_text(check), links(check.requirements)
 
 
-def _commit_rows(contract: Contract, presentation: Presentation, name: str) -> Iterator[tuple[str, ...]]:
+def _commit_rows(contract: Contract, name: str) -> Iterator[tuple[str, ...]]:
     for unique in contract.uniques:
         if unique.code == name:
             yield "at any commit", "", "another record has the same unique value", "", "", links(unique.requirements)
     if contract.conflict_code == name:
         text = "another commit on the record fell between reading and writing"
-        text = presentation.overtaken[1] if presentation.overtaken else text
         yield "at any commit", "", text, "", "", links(contract.conflict_requirements)
 
 

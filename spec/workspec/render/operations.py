@@ -166,8 +166,8 @@ def _manner(contract: Contract, operation: AnyOperation, presentation: Presentat
     if not steps_of(operation):
         return "Commits nothing."
     if presentation.overtaken:
-        return presentation.overtaken[0]
-    if operation.again:
+        return presentation.overtaken
+    if operation.again or contract.conflict_code is None:
         return "If another commit came between, the call is decided again on what that commit left."
     return f"If another commit on the record came between, the call is refused with {code(contract.conflict_code)}."
 

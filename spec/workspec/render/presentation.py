@@ -117,9 +117,9 @@ class Presentation:
     changes another record than the addressed one, which.
 
     ``events``: whether a state change appends an event with actor and evidence; without, nothing is said of these.
-    ``overtaken``: what becomes of a call when another commit came between, where it is not refused with the conflict
-    code alone: said of an operation, and of the code. ``unstored``: states in which no record ever rests, before it is
-    there and after. ``properties``: questions to each state, by their headers.
+    ``overtaken``: what becomes of a call when another commit came between, where the contract has no code for it.
+    ``unstored``: states in which no record ever rests, before it is there and after. ``properties``: questions to
+    each state, by their headers.
     """
 
     ports: tuple[type[Any], ...] = ()
@@ -132,6 +132,6 @@ class Presentation:
     methods: Mapping[str, str] = field(factory=dict)
     records: Mapping[str, str] = field(factory=dict)
     events: bool = True
-    overtaken: tuple[str, str] | None = None
+    overtaken: str = ""
     unstored: frozenset[str] = frozenset()
     properties: Mapping[str, Callable[[str], bool]] = field(factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workcert.backends.specification import Handle
-from workcert.faults.changes import with_check, with_steps, with_term, without
+from workcert.faults.changes import both, with_check, with_steps, with_term, without
 from workcert.faults.field.handles import put, right_call, stored
 from workcert.faults.field.model import Seen, Tier, by_handle, by_rule
 from workspec.core.record import Record, replaced
@@ -27,27 +27,32 @@ def _held_by(*states: str) -> Any:
         envelope = job_terms.requested(scope)
         key = job_terms.effective_key_of(envelope)
         if key is None or job_terms.is_throttled(envelope):
-            return job_terms.holder_of(scope, envelope) is not None
+            return False
         rows = (record.facts for record in scope.state.values())
         return any(isinstance(row, JobFacts) and row.unique_key == key and row.state in states for row in rows)
 
     return held
 
 
-def _held_while_unfinished(scope: Scope) -> bool:
-    envelope = job_terms.requested(scope)
-    holder = job_terms.holder_of(scope, envelope)
-    if holder is None or not job_terms.is_throttled(envelope):
-        return holder is not None
-    row = scope.facts_of(job_key(holder))
-    return row is not None and row.state in UNFINISHED
+def _end_while_unfinished(scope: Scope) -> int | None:
+    """The window, as long as the job that opened it is not finished."""
+    holder = job_terms.holder_of(scope, job_terms.requested(scope))
+    row = None if holder is None else scope.facts_of(job_key(holder))
+    return _window_end(scope) if row is not None and row.state in UNFINISHED else None
 
 
-def _held_against_one(scope: Scope) -> bool:
-    single = len(scope.call["envelopes"]) == 1
-    return single and job_terms.holder_of(scope, job_terms.requested(scope)) is not None
+_window_end: Final = job_terms.window_end.read
 
 
+def _row_against_one(scope: Scope) -> bool:
+    return len(scope.call["envelopes"]) == 1 and job_terms.is_held_by_row.decide(scope)
+
+
+def _window_against_one(scope: Scope) -> int | None:
+    return _window_end(scope) if len(scope.call["envelopes"]) == 1 else None
+
+
+_ENDED_OTHERWISE: Final = ("archived", "cancelled", "undecodable", "quarantined")
 _LOSES_ITS_KEY: Final = Effect(
     "the key is dropped",
     ids("JOB-UNQ-04 JOB-PRM-02"),
@@ -136,9 +141,7 @@ JOBS: Final = (
         "enqueue",
         Tier.ONE_CALLER,
         "The key is deleted by the procedure that completes a job, and no other end of a job calls that.",
-        by_rule(
-            with_term(job_terms.is_held, _held_by(*UNFINISHED, "archived", "cancelled", "undecodable", "quarantined"))
-        ),
+        by_rule(with_term(job_terms.is_held_by_row, _held_by(*UNFINISHED, *_ENDED_OTHERWISE))),
     ),
     Seen(
         "a window ends with the job that opened it",
@@ -146,7 +149,7 @@ JOBS: Final = (
         "enqueue",
         Tier.CLOCK,
         "One lock serves both kinds of uniqueness, and whoever finishes a job releases its lock.",
-        by_rule(with_term(job_terms.is_held, _held_while_unfinished)),
+        by_rule(with_term(job_terms.window_end, _end_while_unfinished)),
     ),
     Seen(
         "an operator's retry does not ask who holds the key",
@@ -178,7 +181,7 @@ JOBS: Final = (
         "enqueue",
         Tier.ONE_CALLER,
         "The index of keys covers the states in which a job waits, and leaves one of the others out.",
-        by_rule(with_term(job_terms.is_held, _held_by(*(state for state in UNFINISHED if state != "running")))),
+        by_rule(with_term(job_terms.is_held_by_row, _held_by(*(state for state in UNFINISHED if state != "running")))),
     ),
     Seen(
         "a batch is not asked who holds its keys",
@@ -186,6 +189,11 @@ JOBS: Final = (
         "enqueue",
         Tier.ONE_CALLER,
         "The bulk path has an insert of its own, which was written before keys were, or for speed.",
-        by_rule(with_term(job_terms.is_held, _held_against_one)),
+        by_rule(
+            both(
+                with_term(job_terms.is_held_by_row, _row_against_one),
+                with_term(job_terms.window_end, _window_against_one),
+            )
+        ),
     ),
 )

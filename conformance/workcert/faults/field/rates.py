@@ -12,7 +12,7 @@ from workcert.faults.field.model import Seen, Tier, by_rule
 from workspec.core.record import Record, replaced
 from workspec.core.rule import Effect, When, ids
 from workspec.core.scope import Scope
-from workspec.jobs import effects, terms
+from workspec.jobs import buckets, terms
 from workspec.jobs.draw import candidates, fair_draw, requested_queues
 from workspec.jobs.facts import JobFacts, bucket_key, job_key
 
@@ -62,7 +62,7 @@ JOBS: Final = (
         "admit",
         Tier.CLOCK,
         "Tokens are taken when candidates are fetched, and what a later check drops is not paid back.",
-        by_rule(with_check("JOB-QUA-03", "admit", committing=(When(_HAS_BUCKET, (effects.refill, effects.charge)),))),
+        by_rule(with_check("JOB-QUA-03", "admit", committing=(When(_HAS_BUCKET, (buckets.refill, buckets.charge)),))),
     ),
     Seen(
         "the idle time of a full bucket is paid out once more",
@@ -71,7 +71,7 @@ JOBS: Final = (
         Tier.CLOCK,
         "A refill that adds nothing returns early, before it stamps the instant.",
         by_rule(
-            with_effect(effects.refill, lambda scope, done: {} if scope.facts.tokens >= scope.facts.burst else done)
+            with_effect(buckets.refill, lambda scope, done: {} if scope.facts.tokens >= scope.facts.burst else done)
         ),
     ),
     Seen(
@@ -80,7 +80,7 @@ JOBS: Final = (
         "admit",
         Tier.ONE_CALLER,
         "Tokens are taken first and counted afterwards, and a candidate that is left out does not give them back.",
-        by_rule(with_check("JOB-RATE-01", "admit", committing=(effects.refill, _TAKES_WHAT_IS_THERE))),
+        by_rule(with_check("JOB-RATE-01", "admit", committing=(buckets.refill, _TAKES_WHAT_IS_THERE))),
     ),
     Seen(
         "a flood fills what a draw looks at",

@@ -33,8 +33,8 @@ A test steps the clock, so it needs no waiting: after ``advance_clock(delta_ms=3
 and ``reclaim_expired(limit=10)`` takes the job back. `JobStore.handle` gives a second process.
 
 To read it, begin with `workers`, `operator_verbs` and `transactions` (the verbs), then the modules of decisions that
-they call: `validation`, `enqueue`, `uniqueness`, `admission`, `buckets`, `outcomes`, `channels`, `sweeps`, `operators`,
-`inspection`. `rows` and `tables` hold what is committed, `index` the orders over it, `handle` runs a call.
+they call: `validation`, `storable`, `enqueue`, `uniqueness`, `admission`, `buckets`, `outcomes`, `channels`, `sweeps`,
+`operators`, `inspection`. `rows` and `tables` hold what is committed, `index` the orders over it, `handle` runs a call.
 """
 
 from workstore.memory.jobs.store import JobStore

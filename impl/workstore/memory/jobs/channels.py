@@ -8,6 +8,7 @@ from workspec.jobs.vocabulary import Checkpoint, JobOutput, JobProgress, JobResu
 from workstore.memory.jobs.numbers import I32_MAX, I64_MAX
 from workstore.memory.jobs.outcomes import held_row
 from workstore.memory.jobs.refusals import invalid
+from workstore.memory.jobs.storable import check_range, check_texts
 from workstore.memory.jobs.tables import View
 from workstore.memory.jobs.validation import byte_length
 
@@ -31,7 +32,7 @@ def check_content(written: JobResult) -> None:
 
 
 def check_progress(progress: ProgressUpdate) -> None:
-    """JOB-PRG-01, in its order; a negative current, which is no u64, comes last.
+    """JOB-PRG-01, in its order; then a current that is no u64, and text that is none.
 
     Raises:
         JobError: Invalid.
@@ -47,8 +48,8 @@ def check_progress(progress: ProgressUpdate) -> None:
         raise invalid("progress_message_too_long", f"a message has at most {MESSAGE_MAX} bytes")
     if "\0" in message:
         raise invalid("progress_message_nul", "a message holds no NUL")
-    if not 0 <= progress.current <= I64_MAX:
-        raise invalid("out_of_range", "progress counts from zero")
+    check_range("current", progress.current, 0, I64_MAX)
+    check_texts(progress.message)
 
 
 def write_checkpoint(view: View, ref: LeaseRef, checkpoint: Checkpoint) -> None:

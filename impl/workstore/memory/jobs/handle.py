@@ -15,7 +15,7 @@ from weakref import WeakSet
 from attrs import evolve, frozen
 
 from workspec.jobs.vocabulary import Envelope, HistoryEntry, State, StoreUnavailable
-from workstore.memory.jobs.arguments import check_integers, check_texts
+from workstore.memory.jobs import arguments, storable
 from workstore.memory.jobs.clock import Clock
 from workstore.memory.jobs.outcomes import Backoff
 from workstore.memory.jobs.rows import Row
@@ -92,7 +92,8 @@ class Handle:
             return read(shared.tables, shared.clock.now_ms())
 
     def _row(self, job_id: str) -> Row | None:
-        check_texts(job_id=job_id)
+        arguments.check_texts(job_id=job_id)
+        storable.check_texts(job_id)
         return self._look(lambda tables, _: tables.jobs.get(job_id))
 
     # --- the life of a handle
@@ -122,13 +123,15 @@ class Handle:
 
     def freeze_clock(self, *, at_ms: int) -> None:
         """Stop the clock at an instant, for every handle (JOB-CLK-01)."""
-        check_integers(at_ms=at_ms)
+        arguments.check_integers(at_ms=at_ms)
+        storable.check_integers(at_ms=at_ms)
         with self._opened() as shared:
             shared.clock.freeze(at_ms)
 
     def advance_clock(self, *, delta_ms: int) -> None:
         """Step a stopped clock; a running one is stopped first (JOB-CLK-03). No job changes by this (JOB-CLK-04)."""
-        check_integers(delta_ms=delta_ms)
+        arguments.check_integers(delta_ms=delta_ms)
+        storable.check_integers(delta_ms=delta_ms)
         with self._opened() as shared:
             shared.clock.advance(delta_ms)
 
@@ -136,6 +139,11 @@ class Handle:
         """Return to the time of the system."""
         with self._opened() as shared:
             shared.clock.unfreeze()
+
+    def frozen_at_ms(self) -> int | None:
+        """Where the clock has been stopped; None while it runs. No verb of the port: `SteppedClock` asks it."""
+        with self._opened() as shared:
+            return shared.clock.frozen_at_ms
 
     # --- what tests may do
 

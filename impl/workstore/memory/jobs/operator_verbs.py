@@ -13,7 +13,7 @@ from workspec.jobs.vocabulary import (
     QueueStats,
     RateClass,
 )
-from workstore.memory.jobs import arguments, buckets, inspection, operators
+from workstore.memory.jobs import arguments, buckets, inspection, operators, storable
 from workstore.memory.jobs.handle import Handle
 from workstore.memory.jobs.tables import View
 
@@ -27,11 +27,13 @@ class Operators(Handle):
     def pause_queue(self, *, queue: str) -> None:
         """Admit nothing from this queue any more. Implements JOB-PAU-01..03."""
         arguments.check_texts(queue=queue)
+        storable.check_texts(queue)
         self._change(lambda view, _: view.pauses.put(queue, True))
 
     def unpause_queue(self, *, queue: str) -> None:
         """Admit from it again. Implements JOB-PAU-03."""
         arguments.check_texts(queue=queue)
+        storable.check_texts(queue)
         self._change(lambda view, _: view.pauses.remove(queue))
 
     def set_enqueue_limit(self, *, queue: str, limit: int | None) -> None:
@@ -42,14 +44,17 @@ class Operators(Handle):
         """
         arguments.check_texts(queue=queue)
         if limit is not None:
-            arguments.check_integer_types(limit=limit)
+            arguments.check_integers(limit=limit)
         operators.check_enqueue_limit(limit)
+        storable.check_texts(queue)
         self._change(lambda view, _: operators.set_enqueue_limit(view, queue, limit))
 
     def set_rate_limit(self, *, name: str, limit: int, window_ms: int, burst: int) -> None:
         """Make or reset the bucket of a class: full, refilled now. Implements JOB-RATE-15."""
         arguments.check_texts(name=name)
         arguments.check_integers(limit=limit, window_ms=window_ms, burst=burst)
+        storable.check_integers(limit=limit, window_ms=window_ms, burst=burst)
+        storable.check_texts(name)
 
         def decide(view: View, now_ms: int) -> None:
             view.buckets.put(name, buckets.reset(limit, window_ms, burst, now_ms))
@@ -63,9 +68,10 @@ class Operators(Handle):
             JobError: Invalid (``bad_rate_class``).
         """
         arguments.check_texts(name=name)
-        arguments.check_integer_types(limit=limit, window_ms=window_ms, burst=burst)
+        arguments.check_integers(limit=limit, window_ms=window_ms, burst=burst)
         arguments.check_flags(paused=paused)
         buckets.check_rate_class(limit, window_ms, burst)
+        storable.check_texts(name)
 
         def decide(view: View, now_ms: int) -> None:
             bucket = buckets.configured(view.buckets.get(name), limit, window_ms, burst, paused, now_ms)
@@ -76,6 +82,7 @@ class Operators(Handle):
     def get_rate_class(self, *, name: str) -> RateClass | None:
         """A class with the tokens that it has now, None if it is not configured. Implements JOB-RATE-17."""
         arguments.check_texts(name=name)
+        storable.check_texts(name)
         return self._look(lambda tables, now_ms: inspection.rate_class(tables, name, now_ms))
 
     # --- reading
@@ -94,13 +101,15 @@ class Operators(Handle):
         """
         asked = arguments.job_filter(where)
         arguments.check_optional_texts(cursor=cursor)
-        arguments.check_integer_types(limit=limit)
+        arguments.check_integers(limit=limit)
         inspection.check_page_limit(limit)
+        storable.check_filter(asked, cursor)
         return self._look(lambda tables, _: inspection.list_jobs(tables, asked, cursor, limit))
 
     def counts(self, *, queue: str | None) -> JobCounts:
         """Rows by state, of one queue or of all. Implements JOB-INS-05."""
         arguments.check_optional_texts(queue=queue)
+        storable.check_texts(queue)
         return self._look(lambda tables, _: inspection.counts(tables, queue))
 
     def queue_stats(self) -> list[QueueStats]:
@@ -114,11 +123,13 @@ class Operators(Handle):
             JobError: NotFound.
         """
         arguments.check_texts(job_id=job_id)
+        storable.check_texts(job_id)
         return self._look(lambda tables, now_ms: inspection.explain_admission(tables, job_id, now_ms))
 
     def distinct_kinds(self, *, limit: int) -> list[str]:
         """Kinds among waiting rows. Implements JOB-INS-08."""
         arguments.check_integers(limit=limit)
+        storable.check_integers(limit=limit)
         return self._look(lambda tables, _: inspection.distinct_kinds(tables, limit))
 
     def get_checkpoint(self, *, job_id: str) -> Checkpoint | None:
@@ -135,6 +146,7 @@ class Operators(Handle):
             JobError: NotFound, Invalid.
         """
         arguments.check_texts(job_id=job_id)
+        storable.check_texts(job_id)
         self._change(lambda view, now_ms: operators.cancel(view, job_id, now_ms))
 
     def operator_retry(self, *, job_id: str) -> None:
@@ -144,6 +156,7 @@ class Operators(Handle):
             JobError: NotFound, Invalid, Duplicate (another live row holds the key).
         """
         arguments.check_texts(job_id=job_id)
+        storable.check_texts(job_id)
         self._change(lambda view, now_ms: operators.retry(view, job_id, now_ms))
 
     def promote_job(self, *, job_id: str) -> None:
@@ -153,6 +166,7 @@ class Operators(Handle):
             JobError: NotFound, Invalid.
         """
         arguments.check_texts(job_id=job_id)
+        storable.check_texts(job_id)
         self._change(lambda view, now_ms: operators.promote(view, job_id, now_ms))
 
     def schedule_pending_job(self, *, job_id: str, at_ms: int) -> None:
@@ -163,6 +177,8 @@ class Operators(Handle):
         """
         arguments.check_texts(job_id=job_id)
         arguments.check_integers(at_ms=at_ms)
+        storable.check_integers(at_ms=at_ms)
+        storable.check_texts(job_id)
         self._change(lambda view, _: operators.schedule_pending(view, job_id, at_ms))
 
     def reschedule_job(self, *, job_id: str, at_ms: int) -> None:
@@ -173,6 +189,8 @@ class Operators(Handle):
         """
         arguments.check_texts(job_id=job_id)
         arguments.check_integers(at_ms=at_ms)
+        storable.check_integers(at_ms=at_ms)
+        storable.check_texts(job_id)
         self._change(lambda view, _: operators.reschedule(view, job_id, at_ms))
 
     def edit_payload(self, *, job_id: str, payload: bytes, schema_version: int, fingerprint: str) -> None:
@@ -183,8 +201,9 @@ class Operators(Handle):
         """
         arguments.check_texts(job_id=job_id, fingerprint=fingerprint)
         arguments.check_bytes(payload=payload)
-        arguments.check_integer_types(schema_version=schema_version)
+        arguments.check_integers(schema_version=schema_version)
         operators.check_edit(payload, schema_version)
+        storable.check_texts(job_id, fingerprint)
         self._change(lambda view, _: operators.edit_payload(view, job_id, payload, schema_version, fingerprint))
 
     def delete_job(self, *, job_id: str) -> None:
@@ -194,6 +213,7 @@ class Operators(Handle):
             JobError: NotFound, Invalid.
         """
         arguments.check_texts(job_id=job_id)
+        storable.check_texts(job_id)
         self._change(lambda view, _: operators.delete(view, job_id))
 
     # --- quarantine
@@ -201,6 +221,7 @@ class Operators(Handle):
     def sweep_quarantined(self, *, limit: int) -> int:
         """Park waiting rows of registered fingerprints; how many. Implements JOB-QUA-04, P-08."""
         arguments.check_integers(limit=limit)
+        storable.check_integers(limit=limit)
         with self._opened() as shared:
             registered = tuple(shared.tables.registry)
             return self._change(lambda view, now_ms: operators.sweep_quarantined(view, registered, limit, now_ms))
@@ -212,6 +233,7 @@ class Operators(Handle):
             JobError: NotFound.
         """
         arguments.check_texts(fingerprint=fingerprint)
+        storable.check_texts(fingerprint)
         return self._change(lambda view, now_ms: operators.release_fingerprint(view, fingerprint, now_ms))
 
     def list_quarantined(self) -> list[QuarantineEntry]:

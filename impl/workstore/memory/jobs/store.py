@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workstore.memory.jobs.arguments import check_integer_types
+from workstore.memory.jobs.arguments import check_integers
 from workstore.memory.jobs.handle import Shared
 from workstore.memory.jobs.operator_verbs import Operators
 from workstore.memory.jobs.outcomes import Backoff
@@ -43,7 +43,7 @@ class JobStore(Workers, Operators, Transactions):
         shared: Shared | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
-        check_integer_types(crash_limit=crash_limit, retry_base_ms=retry_base_ms, retry_cap_ms=retry_cap_ms)
+        check_integers(crash_limit=crash_limit, retry_base_ms=retry_base_ms, retry_cap_ms=retry_cap_ms)
         if crash_limit < 1:
             raise ValueError("crash_limit must be at least 1: a job that never crashed cannot be quarantined")
         if retry_base_ms < 1 or retry_cap_ms < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attrs import evolve
 
 from workspec.jobs.vocabulary import Checkpoint, HistoryEntry, Outcome, QuarantineEntry, Reclaimed, State
-from workstore.memory.jobs.numbers import plus
+from workstore.memory.jobs.numbers import U32_MAX, plus
 from workstore.memory.jobs.outcomes import Backoff
 from workstore.memory.jobs.rows import Duty, Row, due_at, finalized, with_entry
 from workstore.memory.jobs.tables import View
@@ -76,7 +76,7 @@ def _with_crash(checkpoint: Checkpoint) -> Checkpoint:
     if place is None:
         crashes.append((step, 1))
     else:
-        crashes[place] = (step, crashes[place][1] + 1)
+        crashes[place] = (step, min(crashes[place][1] + 1, U32_MAX))
     return evolve(checkpoint, crashes_by_step=tuple(crashes))
 
 

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from workspec.jobs.ports import Transaction
 from workspec.jobs.vocabulary import Checkpoint, Envelope, JobError, LeaseRef, Outcome, StoreUnavailable
-from workstore.memory.jobs import arguments, channels, enqueue, outcomes, validation
+from workstore.memory.jobs import arguments, channels, enqueue, outcomes, storable, validation
 from workstore.memory.jobs.handle import Handle, commit_one
 from workstore.memory.jobs.refusals import invalid
 from workstore.memory.jobs.tables import Tables, View
@@ -107,7 +107,8 @@ def _comparable(answer: object) -> object:
 
 class Transactions(Handle):
     """Profile TXN. A transaction belongs to the handle that began it; another handle is another store (P-07). That
-    is looked at before the other arguments of a call."""
+    is looked at after the types of all arguments and before their values: one that is of no use any more is that
+    whatever it is asked for (JOB-TXN-01)."""
 
     def begin(self) -> JobTransaction:
         """Open a transaction. It holds no lock. Implements JOB-TXN-01."""
@@ -138,6 +139,8 @@ class Transactions(Handle):
         arguments.check_lease(lease)
         arguments.check_optional_integers(actual_weight=actual_weight)
         own = self._own(transaction)
+        storable.check_integers(actual_weight=actual_weight)
+        storable.check_lease(lease)
         report = outcomes.Report(Outcome.SUCCESS, actual_weight=actual_weight)
         backoff = self._shared.backoff
         self._run(own, lambda view, now_ms: outcomes.ack(view, lease, report, backoff, now_ms))
@@ -151,6 +154,8 @@ class Transactions(Handle):
         arguments.check_lease(lease)
         left = arguments.checkpoint(checkpoint)
         own = self._own(transaction)
+        storable.check_checkpoint(left)
+        storable.check_lease(lease)
         self._run(own, lambda view, _: channels.write_checkpoint(view, lease, left))
 
     def claim_effect(self, *, transaction: Transaction, key: str) -> bool:
@@ -168,6 +173,7 @@ class Transactions(Handle):
         own = self._own(transaction)
         if not key:
             raise invalid("empty_effect_key", "an effect needs a key")
+        storable.check_texts(key)
         with self._opened() as shared:
             if any(other is not own and other.claims(key) for other in shared.open_transactions):
                 raise StoreUnavailable(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from workspec.jobs.vocabulary import Envelope, JobError
-from workstore.memory.jobs.numbers import I32_MAX, I32_MIN, I64_MAX, I64_MIN, U32_MAX
+from workspec.jobs.vocabulary import Envelope
 from workstore.memory.jobs.refusals import id_conflict, invalid
+from workstore.memory.jobs.storable import check_envelope
 
 BATCH_MAX = 1_000
 BATCH_BYTES_MAX = 16_777_216
@@ -22,24 +22,6 @@ REPLACE_BITS = 15
 
 KIND = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_\-\[\]<>/.:+]{0,127}")
 """Section 3.2."""
-
-_RANGES = {
-    "schema_version": (0, U32_MAX),
-    "weight": (0, U32_MAX),
-    "priority": (I32_MIN, I32_MAX),
-    "attempt": (0, U32_MAX),
-    "crash_attempt": (0, U32_MAX),
-    "max_attempts": (0, U32_MAX),
-    "scheduled_at_ms": (I64_MIN, I64_MAX),
-    "timeout_ms": (0, I64_MAX),
-    "deadline_ms": (0, I64_MAX),
-    "unique_states": (0, U32_MAX),
-    "unique_window_ms": (0, I64_MAX),
-    "unique_debounce_ms": (0, I64_MAX),
-    "retention_ms": (0, I64_MAX),
-    "periodic_tick_ms": (0, I64_MAX),
-}
-"""The ranges of section 3.1."""
 
 
 def check_batch(batch: Sequence[Envelope]) -> None:
@@ -58,7 +40,8 @@ def check_batch(batch: Sequence[Envelope]) -> None:
         _check_uniqueness(envelope)
         batch_bytes += _check_tags(envelope, batch_bytes)
         _check_origin(envelope)
-        _check_ranges(envelope)
+        # After the table, so that a reason of the contract is given where there is one.
+        check_envelope(envelope)
         if envelope.id in seen:
             raise id_conflict(envelope.id)
         seen.add(envelope.id)
@@ -162,30 +145,3 @@ def _check_origin(envelope: Envelope) -> None:
     has_schedule, has_tick = envelope.periodic_schedule_id != "", envelope.periodic_tick_ms != 0
     if has_schedule != has_tick or envelope.periodic_tick_ms < 0:
         raise invalid("bad_periodic_pair", "a schedule id and a positive tick go together")
-
-
-def _check_ranges(envelope: Envelope) -> None:
-    """What the table leaves open: integers outside of their type (3.1), and text that is none. It comes after all
-    rows of the table, so that a reason of the contract is given where there is one."""
-    for name, (least, most) in _RANGES.items():
-        if not least <= getattr(envelope, name) <= most:
-            raise invalid("out_of_range", f"{name} must be from {least} to {most}")
-    if fault := _surrogate(envelope):
-        raise fault
-
-
-def _surrogate(envelope: Envelope) -> JobError | None:
-    texts = (
-        envelope.id,
-        envelope.queue,
-        envelope.partition_key,
-        envelope.rate_class,
-        envelope.fingerprint,
-        envelope.periodic_schedule_id,
-        *envelope.headers,
-        *envelope.headers.values(),
-    )
-    for text in texts:
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            return invalid("bad_text", "a text holds half of a surrogate pair, which no other store can keep")
-    return None

@@ -16,7 +16,7 @@ from workspec.jobs.vocabulary import (
     ProgressUpdate,
     Reclaimed,
 )
-from workstore.memory.jobs import admission, arguments, channels, enqueue, outcomes, sweeps, validation
+from workstore.memory.jobs import admission, arguments, channels, enqueue, outcomes, storable, sweeps, validation
 from workstore.memory.jobs.handle import Handle
 
 
@@ -58,9 +58,10 @@ class Workers(Handle):
         """
         arguments.check_texts(worker=worker, lease_id=lease_id)
         named = arguments.sequence("queues", queues, str)
-        arguments.check_integer_types(capacity=capacity, lease_ms=lease_ms, quantum=quantum)
-        admission.check_lease_length(lease_ms)
         arguments.check_integers(capacity=capacity, lease_ms=lease_ms, quantum=quantum)
+        admission.check_lease_length(lease_ms)
+        storable.check_integers(capacity=capacity, lease_ms=lease_ms, quantum=quantum)
+        storable.check_texts(worker, lease_id, *named)
         request = admission.Request(worker, lease_id, named, capacity, lease_ms)
         return self._change(lambda view, now_ms: admission.admit(view, request, now_ms))
 
@@ -90,6 +91,9 @@ class Workers(Handle):
         self._ack(lease, outcomes.Report(known, error, delay_ms, lines, actual_weight))
 
     def _ack(self, lease: LeaseRef, report: outcomes.Report) -> None:
+        storable.check_integers(delay_ms=report.delay_ms, actual_weight=report.actual_weight)
+        storable.check_texts(report.error, *report.logs)
+        storable.check_lease(lease)
         backoff = self._shared.backoff
         self._change(lambda view, now_ms: outcomes.ack(view, lease, report, backoff, now_ms))
 
@@ -101,9 +105,11 @@ class Workers(Handle):
             JobError: Invalid (``bad_lease``).
         """
         refs = arguments.leases(leases)
-        arguments.check_integer_types(lease_ms=lease_ms)
-        admission.check_lease_length(lease_ms)
         arguments.check_integers(lease_ms=lease_ms)
+        admission.check_lease_length(lease_ms)
+        storable.check_integers(lease_ms=lease_ms)
+        for ref in refs:
+            storable.check_lease(ref)
         return self._change(lambda view, now_ms: outcomes.renew(view, refs, lease_ms, now_ms))
 
     def checkpoint(self, *, lease: LeaseRef, checkpoint: Checkpoint) -> None:
@@ -114,6 +120,8 @@ class Workers(Handle):
         """
         arguments.check_lease(lease)
         left = arguments.checkpoint(checkpoint)
+        storable.check_checkpoint(left)
+        storable.check_lease(lease)
         self._change(lambda view, _: channels.write_checkpoint(view, lease, left))
 
     # --- sweeps and duties
@@ -121,17 +129,20 @@ class Workers(Handle):
     def promote_due(self, *, limit: int) -> int:
         """Make due scheduled and retryable rows available; how many. Implements JOB-PRM-01..04."""
         arguments.check_integers(limit=limit)
+        storable.check_integers(limit=limit)
         return self._change(lambda view, now_ms: sweeps.promote_due(view, limit, now_ms))
 
     def reclaim_expired(self, *, limit: int) -> list[Reclaimed]:
         """Take back leases that have ended. Implements JOB-RCL-01..08, JOB-QUA-01, JOB-QUA-02."""
         arguments.check_integers(limit=limit)
+        storable.check_integers(limit=limit)
         crash_limit, backoff = self._shared.crash_limit, self._shared.backoff
         return self._change(lambda view, now_ms: sweeps.reclaim_expired(view, limit, crash_limit, backoff, now_ms))
 
     def evict_retained(self, *, limit: int) -> int:
         """Delete finished rows whose retention has ended; how many. Implements JOB-EVT-01..05."""
         arguments.check_integers(limit=limit)
+        storable.check_integers(limit=limit)
         return self._change(lambda view, now_ms: sweeps.evict_retained(view, limit, now_ms))
 
     def claim_duty(self, *, name: str, holder: str, lease_ms: int) -> bool:
@@ -141,14 +152,16 @@ class Workers(Handle):
             JobError: Invalid (``bad_lease``).
         """
         arguments.check_texts(name=name, holder=holder)
-        arguments.check_integer_types(lease_ms=lease_ms)
-        admission.check_lease_length(lease_ms)
         arguments.check_integers(lease_ms=lease_ms)
+        admission.check_lease_length(lease_ms)
+        storable.check_integers(lease_ms=lease_ms)
+        storable.check_texts(name, holder)
         return self._change(lambda view, now_ms: sweeps.claim_duty(view, name, holder, lease_ms, now_ms))
 
     def release_duty(self, *, name: str, holder: str) -> None:
         """Give a duty up; silent for anybody but its holder. Implements JOB-DTY-03, JOB-DTY-04."""
         arguments.check_texts(name=name, holder=holder)
+        storable.check_texts(name, holder)
         self._change(lambda view, _: sweeps.release_duty(view, name, holder))
 
     # --- result, output, progress
@@ -182,6 +195,7 @@ class Workers(Handle):
         arguments.check_lease(lease)
         arguments.check_versioned(output=output)
         channels.check_content(output)
+        storable.check_lease(lease)
         return self._change(lambda view, now_ms: channels.write_output(view, lease, output, now_ms))
 
     def get_job_output(self, *, job_id: str) -> JobOutput | None:
@@ -199,6 +213,7 @@ class Workers(Handle):
         arguments.check_lease(lease)
         arguments.check_progress(progress)
         channels.check_progress(progress)
+        storable.check_lease(lease)
         return self._change(lambda view, now_ms: channels.write_progress(view, lease, progress, now_ms))
 
     def get_job_progress(self, *, job_id: str) -> JobProgress | None:

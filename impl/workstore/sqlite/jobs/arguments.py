@@ -1,6 +1,7 @@
 """Arguments as they arrive: wrong Python types are TypeErrors; texts and numbers that no column can hold are Invalid.
 
-Nothing here reads the store, so a malformed call is told so while the file is locked, too.
+Nothing here reads the store, so a malformed call is told so while the file is locked, too. A call asks first for the
+types of all its arguments, then for what the contract gives a reason of its own, then for ranges, last for texts.
 """
 
 from __future__ import annotations
@@ -165,6 +166,12 @@ def require_checkpoint(checkpoint: Checkpoint) -> None:
         require_integers(count=pair[1])
 
 
+def require_transaction(transaction: object) -> None:
+    """Anything that can be committed and rolled back is the transaction of some store."""
+    if not all(callable(getattr(transaction, verb, None)) for verb in ("commit", "rollback")):
+        raise _wrong("transaction", "a Transaction", transaction)
+
+
 def require_filter(where: JobFilter) -> None:
     require_instance("where", where, JobFilter)
     if where.state is not None:
@@ -250,6 +257,17 @@ def refuse_unstorable_checkpoint(checkpoint: Checkpoint) -> None:
         checkpoint.step_set_hash,
         *[step for step, _ in checkpoint.crashes_by_step],
     )
+
+
+def refuse_unstorable_filter(where: JobFilter, cursor: str | None) -> None:
+    """Raises:
+    JobError: Invalid (``out_of_range``, ``bad_text``).
+    """
+    if where.priority is not None and not LEAST_PRIORITY <= where.priority <= GREATEST_PRIORITY:
+        raise invalid("out_of_range")
+    refuse_unstorable_texts(cursor, where.queue, where.kind, where.kind_prefix)
+    refuse_unstorable_texts(where.partition_key, where.id, where.fingerprint, where.rate_class)
+    refuse_unstorable_texts(*where.tags_all, *where.tags_any)
 
 
 def outcome_of(outcome: str) -> Outcome:

@@ -49,6 +49,12 @@ class Clock:
         return self.system_ms() if stopped_at_ms is None else stopped_at_ms
 
 
+def frozen_at_ms(connection: sqlite3.Connection) -> int | None:
+    """The instant at which it is stopped, None while it runs."""
+    found: int | None = connection.execute(_READ).fetchone()[0]
+    return found
+
+
 def freeze(connection: sqlite3.Connection, at_ms: int) -> None:
     """Stop the clock (JOB-CLK-01)."""
     connection.execute(_WRITE, (at_ms,))

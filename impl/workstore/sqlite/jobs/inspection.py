@@ -21,6 +21,7 @@ from workspec.jobs.vocabulary import (
 )
 
 from . import buckets, quarantine, rows
+from .numbers import within_instants
 from .queues import MINUTE_MS, STATES, UNFINISHED, minute_of
 from .rows import COLUMNS, ENVELOPE_COLUMNS, Row, row_of
 from .schema import TIMED
@@ -285,9 +286,9 @@ def _blocker(connection: sqlite3.Connection, now: int, row: Row) -> Blocker | No
     available = bucket.available(now)
     if row.weight <= available and not bucket.paused:
         return None
-    if bucket.paused or bucket.limit <= 0:
+    if bucket.paused or bucket.limit <= 0 or bucket.window_ms <= 0:
         return Blocker("rate_class", None)
-    return Blocker("rate_class", max(row.weight - available, 1) * bucket.window_ms // bucket.limit)
+    return Blocker("rate_class", within_instants(max(row.weight - available, 1) * bucket.window_ms // bucket.limit))
 
 
 def distinct_kinds(connection: sqlite3.Connection, limit: int) -> list[str]:

@@ -26,6 +26,7 @@ from ..arguments import (
 from . import buckets, checkpoints, inspection, operators, quarantine, queues, rows
 from .arguments import (
     refuse_instants_out_of_range,
+    refuse_unstorable_filter,
     refuse_unstorable_texts,
     require_bytes,
     require_filter,
@@ -59,9 +60,10 @@ class OperatorCalls(WorkerCalls):
         Raises:
             JobError: Invalid (``out_of_range``).
         """
-        _checked_name(name)
+        require_texts(name=name)
         require_integers(limit=limit, window_ms=window_ms, burst=burst)
         refuse_instants_out_of_range(limit, window_ms, burst)
+        refuse_unstorable_texts(name)
         self._write(lambda connection, now: buckets.reset(connection, now, name, limit, window_ms, burst))
 
     def set_enqueue_limit(self, *, queue: str, limit: int | None) -> None:
@@ -79,8 +81,8 @@ class OperatorCalls(WorkerCalls):
 
     def get_job(self, *, job_id: str, include_payload: bool) -> Job | None:
         """One row, None if absent; payload and headers only when asked for (JOB-INS-01)."""
-        checked_id(job_id)
         require_bool(include_payload=include_payload)
+        checked_id(job_id)
         return self._connection.view(lambda connection: inspection.get_job(connection, job_id, include_payload))
 
     def list_jobs(self, *, where: JobFilter, cursor: str | None, limit: int) -> JobPage:
@@ -94,9 +96,7 @@ class OperatorCalls(WorkerCalls):
         require_integers(limit=limit)
         if not 1 <= limit <= _GREATEST_PAGE:
             raise invalid("bad_page_limit")
-        refuse_instants_out_of_range(where.priority)
-        refuse_unstorable_texts(cursor, where.queue, where.state, where.kind, where.kind_prefix)
-        refuse_unstorable_texts(where.partition_key, where.id, where.fingerprint, where.rate_class)
+        refuse_unstorable_filter(where, cursor)
         return self._connection.view(lambda connection: inspection.list_jobs(connection, where, cursor, limit))
 
     def counts(self, *, queue: str | None) -> JobCounts:
@@ -255,5 +255,5 @@ def _checked_name(name: str) -> None:
 def _checked_instant(job_id: str, at_ms: int) -> None:
     require_texts(job_id=job_id)
     require_integers(at_ms=at_ms)
-    refuse_unstorable_texts(job_id)
     refuse_instants_out_of_range(at_ms)
+    refuse_unstorable_texts(job_id)

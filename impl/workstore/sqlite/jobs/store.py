@@ -11,17 +11,21 @@ from ..arguments import require_integers, require_optional_integers, require_tex
 from . import clock, transactions
 from .arguments import (
     refuse_instants_out_of_range,
+    refuse_unstorable_checkpoint,
     refuse_unstorable_lease,
     refuse_unstorable_texts,
     require_checkpoint,
+    require_envelopes,
     require_lease,
+    require_transaction,
 )
 from .enqueue import enqueue
 from .operator_calls import OperatorCalls
 from .outcomes import Report
 from .refusals import invalid
 from .transactions import JobTransaction
-from .worker import checked_batch, checked_checkpoint, checkpoint_held
+from .validation import refuse_faulty_batch
+from .worker import checkpoint_held
 
 
 class JobStore(OperatorCalls):
@@ -67,6 +71,14 @@ class JobStore(OperatorCalls):
         """
         self._connection.write(clock.unfreeze)
 
+    def frozen_at_ms(self) -> int | None:
+        """Where the clock has been stopped; None while it runs. No call of the port: `SteppedClock` asks it.
+
+        Raises:
+            StoreUnavailable: the file is busy or broken.
+        """
+        return self._connection.view(clock.frozen_at_ms)
+
     def begin(self) -> JobTransaction:
         """Open a transaction. It holds the write lock until it ends: see `JobTransaction`.
 
@@ -83,8 +95,11 @@ class JobStore(OperatorCalls):
             JobError: as `enqueue`, and Invalid (``foreign_transaction``).
             StoreUnavailable: the file is full or broken; the transaction may be lost.
         """
-        batch = checked_batch(envelopes)
-        committed: JobError | None = self._own(transaction).do(lambda connection, now: enqueue(connection, now, batch))
+        require_envelopes(envelopes)
+        own = self._own(transaction)
+        refuse_faulty_batch(envelopes)
+        batch = list(envelopes)
+        committed: JobError | None = own.do(lambda connection, now: enqueue(connection, now, batch))
         if committed is not None:
             raise committed
 
@@ -97,10 +112,11 @@ class JobStore(OperatorCalls):
         """
         require_lease(lease)
         require_optional_integers(actual_weight=actual_weight)
+        own = self._own(transaction)
         refuse_instants_out_of_range(actual_weight)
         refuse_unstorable_lease(lease)
         report = Report(Outcome.SUCCESS, None, None, (), actual_weight)
-        self._own(transaction).complete(self._policy, lease, report)
+        own.complete(self._policy, lease, report)
 
     def checkpoint_tx(self, *, transaction: Transaction, lease: LeaseRef, checkpoint: Checkpoint) -> None:
         """A checkpoint inside it (JOB-TXN-05).
@@ -111,9 +127,10 @@ class JobStore(OperatorCalls):
         """
         require_lease(lease)
         require_checkpoint(checkpoint)
+        own = self._own(transaction)
+        refuse_unstorable_checkpoint(checkpoint)
         refuse_unstorable_lease(lease)
-        checked_checkpoint(checkpoint)
-        self._own(transaction).do(lambda connection, _: checkpoint_held(connection, lease, checkpoint))
+        own.do(lambda connection, _: checkpoint_held(connection, lease, checkpoint))
 
     def claim_effect(self, *, transaction: Transaction, key: str) -> bool:
         """True the first time that this key is claimed, False once a commit has claimed it (JOB-TXN-04).
@@ -123,17 +140,21 @@ class JobStore(OperatorCalls):
             StoreUnavailable: the file is full or broken; the transaction may be lost.
         """
         require_texts(key=key)
+        own = self._own(transaction)
         if not key:
             raise invalid("empty_effect_key")
         refuse_unstorable_texts(key)
-        return self._own(transaction).do(lambda connection, now: transactions.claim_effect(connection, now, key))
+        return own.do(lambda connection, now: transactions.claim_effect(connection, now, key))
 
     def _own(self, transaction: Transaction) -> JobTransaction:
-        """The transaction, if this handle began it and it has not ended (JOB-TXN-01, P-07).
+        """The transaction, if this handle began it and it has not ended (JOB-TXN-01, P-07). Asked after the types of
+        all arguments and before their values: one that is of no use any more is that whatever it is asked for.
 
         Raises:
+            TypeError: this is no transaction of any store.
             JobError: Invalid (``foreign_transaction``).
         """
+        require_transaction(transaction)
         if not isinstance(transaction, JobTransaction) or transaction not in self._transactions:
             raise invalid("foreign_transaction")
         transaction.refuse_ended()

@@ -143,11 +143,10 @@ def refuse_faulty_result(result: JobResult) -> None:
     """What a result and an output may be (JOB-RES-01, JOB-OUT-01).
 
     Raises:
-        JobError: Invalid (``out_of_range``, ``schema_zero``, ``schema_too_large``, ``too_large``).
+        JobError: Invalid (``schema_zero``, ``schema_too_large``, ``too_large``).
     """
-    if result.schema_version < 0:
-        raise invalid("out_of_range")
-    if result.schema_version == 0:
+    # Below zero there is no version either, and the contract has this one reason for that.
+    if result.schema_version < 1:
         raise invalid("schema_zero")
     if result.schema_version > GREATEST_SCHEMA_VERSION:
         raise invalid("schema_too_large")

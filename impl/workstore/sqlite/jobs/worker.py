@@ -51,7 +51,7 @@ from .outcomes import Report
 from .validation import refuse_faulty_batch, refuse_faulty_progress, refuse_faulty_result
 
 
-def checked_batch(envelopes: Sequence[Envelope]) -> list[Envelope]:
+def _checked_batch(envelopes: Sequence[Envelope]) -> list[Envelope]:
     """Raises:
     JobError: Invalid, IdConflict; before any I/O.
     """
@@ -60,18 +60,12 @@ def checked_batch(envelopes: Sequence[Envelope]) -> list[Envelope]:
     return list(envelopes)
 
 
-def checked_checkpoint(checkpoint: Checkpoint) -> Checkpoint:
-    require_checkpoint(checkpoint)
-    refuse_unstorable_checkpoint(checkpoint)
-    return checkpoint
-
-
 def _refuse_faulty_report(report: Report) -> None:
+    outcomes.refuse_impossible(report)
     if report.delay_ms is not None or report.actual_weight is not None:
         refuse_instants_out_of_range(report.delay_ms, report.actual_weight)
     if report.error is not None or report.logs:
         refuse_unstorable_texts(report.error, *report.logs)
-    outcomes.refuse_impossible(report)
 
 
 class WorkerCalls(Handle):
@@ -85,7 +79,7 @@ class WorkerCalls(Handle):
                 Backpressure.
             StoreUnavailable: the file is busy, full or broken.
         """
-        batch = checked_batch(envelopes)
+        batch = _checked_batch(envelopes)
         self._enqueue(batch)
 
     def enqueue_without_uniqueness(self, *, envelopes: Sequence[Envelope]) -> None:
@@ -97,7 +91,7 @@ class WorkerCalls(Handle):
         """
         require_envelopes(envelopes)
         self._enqueue(
-            checked_batch(
+            _checked_batch(
                 [
                     evolve(one, unique_key=None, unique_window_ms=0, unique_replace=0, unique_debounce_ms=0)
                     for one in envelopes
@@ -115,8 +109,8 @@ class WorkerCalls(Handle):
     def admit(
         self, *, worker: str, lease_id: str, queues: Sequence[str], capacity: int, lease_ms: int, quantum: int
     ) -> list[AdmissionUnit]:
-        """Lease up to ``capacity`` jobs to a worker, in the order of the draw: plain rotation, so ``quantum`` is not
-        looked at (JOB-ADM, JOB-FAIR, JOB-STK, JOB-RATE).
+        """Lease up to ``capacity`` jobs to a worker, in the order of the draw: plain rotation, so ``quantum`` has no
+        effect (JOB-ADM, JOB-FAIR, JOB-STK, JOB-RATE).
 
         Raises:
             JobError: Invalid (``bad_lease``).
@@ -124,7 +118,7 @@ class WorkerCalls(Handle):
         """
         require_admission(worker, lease_id, queues, capacity, lease_ms, quantum)
         refuse_short_lease(lease_ms)
-        refuse_instants_out_of_range(capacity)
+        refuse_instants_out_of_range(capacity, quantum)
         refuse_unstorable_texts(worker, lease_id, *queues)
         if capacity <= 0 or not queues:
             return []
@@ -207,7 +201,8 @@ class WorkerCalls(Handle):
             StoreUnavailable: the file is busy, full or broken.
         """
         require_lease(lease)
-        checked_checkpoint(checkpoint)
+        require_checkpoint(checkpoint)
+        refuse_unstorable_checkpoint(checkpoint)
         refuse_unstorable_lease(lease)
         self._write(lambda connection, _: checkpoint_held(connection, lease, checkpoint))
 

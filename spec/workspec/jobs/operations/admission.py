@@ -8,7 +8,7 @@ from typing import Any, Final
 from workspec.core.condition import Term
 from workspec.core.rule import Draw, Promises, Refuse, Skip, When, ids
 from workspec.core.scope import Scope
-from workspec.jobs import effects, terms
+from workspec.jobs import buckets, effects, terms
 from workspec.jobs.draw import fair_draw
 from workspec.jobs.facts import claim_of
 from workspec.jobs.operations.shared import flag, move
@@ -31,7 +31,7 @@ _PROMISES: Final = Promises(
         Skip(ids("JOB-ADM-03 JOB-ADM-10"), terms.state_is("running")),
         Skip(ids("JOB-ADM-04 JOB-ADM-03"), terms.state_is("scheduled", "retryable")),
         Skip(ids("JOB-ADM-03"), ~terms.state_is("available")),
-        Skip(ids("JOB-PAU-01"), flag("its queue is paused", "store", lambda s: terms.is_paused(s, s.facts.queue))),
+        Skip(ids("JOB-PAU-01"), terms.paused_queue),
         Skip(
             ids("JOB-ADM-03"),
             flag("its queue is not asked for", "call", lambda s: s.facts.queue not in s.call["queues"]),
@@ -60,14 +60,14 @@ ADMIT: Final = Draw(
         Skip(
             ids("JOB-RATE-01 JOB-ADM-05 JOB-RATE-07 JOB-RATE-10 JOB-ADM-09 JOB-GEN-11"),
             terms.too_dear,
-            committing=(effects.refill,),
+            committing=(buckets.refill,),
         ),
     ),
     steps=(
         move("admit", "JOB-ADM-06 JOB-GEN-06"),
         effects.lease_row,
-        effects.note_charge,
-        When(_HAS_BUCKET, (effects.refill, effects.charge)),
+        buckets.note_charge,
+        When(_HAS_BUCKET, (buckets.refill, buckets.charge)),
     ),
     closing=(effects.rotate,),
     until=terms.TAKEN >= Term("capacity", "units", "call", lambda scope: scope.call["capacity"]),

@@ -132,6 +132,11 @@ def _duplicate(replaced: bool, holder: Callable[[Scope, Envelope], str | None]) 
     return lambda scope: {"existing_id": holder(scope, requested(scope)), "replaced": replaced}
 
 
+def _conflict(requirements: str, when: Condition) -> Refuse:
+    """A conflict that edits nothing. Why it does not is asked apart, so that each answer has ids of its own."""
+    return Refuse(ids(requirements), ErrorCode.DUPLICATE, when, details=_duplicate(False, terms.holder_of))
+
+
 POLICY: Final = Phase(
     (
         Refuse(
@@ -151,12 +156,10 @@ POLICY: Final = Phase(
             committing=_EDIT,
             details=_duplicate(True, terms.holder_of),
         ),
-        Refuse(
-            ids("JOB-UNQ-09 JOB-UNQ-02 JOB-UNQ-05 JOB-UNQ-21 JOB-UNQ-22 JOB-UNQ-33"),
-            ErrorCode.DUPLICATE,
-            terms.is_held,
-            details=_duplicate(False, terms.holder_of),
-        ),
+        _conflict("JOB-UNQ-22 JOB-UNQ-33", terms.is_held & terms.wants_edit & ~terms.is_editable),
+        _conflict("JOB-UNQ-21", terms.is_held & terms.wants_edit),
+        _conflict("JOB-UNQ-09 JOB-UNQ-02", terms.is_held_by_row),
+        _conflict("JOB-UNQ-05 JOB-UNQ-09", terms.is_held_for_window),
         Refuse(
             ids("JOB-UNQ-10"),
             ErrorCode.DUPLICATE,

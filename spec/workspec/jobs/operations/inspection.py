@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from workspec.core.rule import Operation, Refuse, ids
+from workspec.core.rule import DecisionTable, Operation, Refuse, TableRow, ids
 from workspec.core.scope import Scope
 from workspec.jobs import rules, terms
 from workspec.jobs.choices import SAMPLED_KINDS
@@ -107,34 +107,40 @@ def _queue(scope: Scope, name: str, rows: list[JobFacts], settings: QueueFacts) 
     )
 
 
+_IS_AVAILABLE: Final = terms.state_is("available")
+BLOCKER: Final = DecisionTable(
+    "blocker",
+    "policy",
+    (
+        TableRow(ids("JOB-INS-07"), terms.state_is("scheduled", "retryable"), "schedule"),
+        TableRow(ids("JOB-INS-07"), terms.state_is("quarantined"), "quarantine"),
+        TableRow(ids("JOB-INS-07"), _IS_AVAILABLE & terms.paused_queue, "queue_paused"),
+        TableRow(ids("JOB-INS-07"), _IS_AVAILABLE & (terms.due > terms.NOW), "schedule"),
+        TableRow(ids("JOB-INS-07"), _IS_AVAILABLE & terms.quarantined_fingerprint, "quarantine"),
+        TableRow(ids("JOB-INS-07 JOB-PRT-03"), _IS_AVAILABLE & terms.too_dear, "rate_class"),
+    ),
+    order=ids("JOB-INS-07"),
+)
+"""The first policy that stands against a row."""
+
+
 def _explained(scope: Scope, _after: Records) -> AdmissionExplanation:
     facts: JobFacts = scope.facts
-    admissible, blocker = _blocker(scope, facts)
+    policy = BLOCKER.settle(scope)
+    blocker = None if policy is None else Blocker(policy, _eta_ms(scope, policy))
+    # What has ended is blocked by no policy, and is not admitted all the same.
+    admissible = blocker is None and facts.state in ("available", "running")
     return AdmissionExplanation(facts.id, State(facts.state), admissible, blocker)
 
 
-def _blocker(scope: Scope, facts: JobFacts) -> tuple[bool, Blocker | None]:
-    if facts.state == "running":
-        return True, None
-    if facts.state in ("scheduled", "retryable"):
-        return False, Blocker("schedule", max(facts.scheduled_at_ms - scope.now, 0))
-    if facts.state == "quarantined":
-        return False, Blocker("quarantine", None)
-    if facts.state != "available":
-        return False, None
-    if terms.is_paused(scope, facts.queue):
-        return False, Blocker("queue_paused", None)
-    if facts.scheduled_at_ms > scope.now:
-        return False, Blocker("schedule", facts.scheduled_at_ms - scope.now)
-    if terms.is_registered(scope, facts.fingerprint):
-        return False, Blocker("quarantine", None)
-    bucket: BucketFacts | None = terms.bucket_of(scope)
-    if bucket is not None and (bucket.paused or facts.weight > terms.tokens_of(scope, bucket)):
-        eta_ms = None
-        if not bucket.paused:
-            eta_ms = rules.rate_eta_ms(facts.weight, terms.tokens_of(scope, bucket), bucket.limit, bucket.window_ms)
-        return False, Blocker("rate_class", eta_ms)
-    return True, None
+def _eta_ms(scope: Scope, policy: str) -> int | None:
+    facts: JobFacts = scope.facts
+    if policy == "schedule":
+        return max(facts.scheduled_at_ms - scope.now, 0)
+    bucket: BucketFacts | None = terms.bucket_of(scope) if policy == "rate_class" else None
+    if bucket is None or bucket.paused:
+        return None
+    return rules.rate_eta_ms(facts.weight, terms.tokens_of(scope, bucket), bucket.limit, bucket.window_ms)
 
 
 def _rate_class(scope: Scope, after: Records) -> RateClass | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from workspec.core.condition import Condition, Term
 from workspec.core.rule import Draw, Operation, Promises, Refuse, Reply, Skip, Step, When, ids
 from workspec.core.scope import Scope
-from workspec.jobs import effects, terms
+from workspec.jobs import buckets, effects, terms
 from workspec.jobs.draw import rows_in
 from workspec.jobs.facts import EVICTABLE, WAITING, JobFacts, bucket_key, duty_key, queue_key
 from workspec.jobs.operations.shared import BAD_LEASE, flag, invalid, move, nothing
@@ -168,7 +168,7 @@ _GREATEST: Final = 2**63 - 1
 SETTINGS: Final = (
     _setting("pause_queue", "JOB-PAU-01 JOB-PAU-02 JOB-OPR-12", effects.pause, _queue),
     _setting("unpause_queue", "JOB-PAU-03 JOB-OPR-12", effects.unpause, _queue),
-    _setting("set_rate_limit", "JOB-RATE-15", effects.reset_bucket, _class),
+    _setting("set_rate_limit", "JOB-RATE-15", buckets.reset_bucket, _class),
     _setting(
         "set_enqueue_limit",
         "JOB-BPR-01 JOB-BPR-07 JOB-OPR-12",
@@ -179,7 +179,7 @@ SETTINGS: Final = (
     _setting(
         "upsert_rate_class",
         "JOB-RATE-16 JOB-OPR-12",
-        effects.configure_bucket,
+        buckets.configure_bucket,
         _class,
         invalid(
             "JOB-RATE-16 JOB-PRT-01",

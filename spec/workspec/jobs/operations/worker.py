@@ -11,7 +11,7 @@ from typing import Any, Final
 from workspec.core.condition import Condition, Term
 from workspec.core.rule import Batch, Operation, Phase, Refuse, Skip, Step, When, ids
 from workspec.core.scope import Call, Scope
-from workspec.jobs import effects, terms, values
+from workspec.jobs import buckets, effects, terms, values
 from workspec.jobs.operations.shared import BAD_LEASE, IDENTITY, flag, invalid, move, nothing, of_job, of_lease
 from workspec.jobs.vocabulary import LeaseRef, Outcome
 
@@ -22,7 +22,7 @@ _SETTLES: Final = flag(
         scope.call["actual_weight"] is not None and scope.facts.charge > 0 and terms.bucket_of(scope) is not None
     ),
 )
-SETTLEMENT: Final[tuple[Step, ...]] = (When(_SETTLES, (effects.settle, effects.clear_charge)),)
+SETTLEMENT: Final[tuple[Step, ...]] = (When(_SETTLES, (buckets.settle, buckets.clear_charge)),)
 """JOB-RATE-08, JOB-RATE-11."""
 
 _HAS_LOGS: Final = flag("logs are given", "call", lambda scope: bool(scope.call["logs"]))

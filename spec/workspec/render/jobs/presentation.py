@@ -94,10 +94,7 @@ PRESENTATION: Final = Presentation(
     methods=ACK_METHODS,
     records=RECORDS,
     events=False,
-    overtaken=(
-        f"Atomic: as if the calls of all handles came one after another. {links(('JOB-GEN-01',))}",
-        "`StoreUnavailable`, no refusal: another commit came between, and the call cannot be decided anew",
-    ),
+    overtaken=f"Atomic: as if the calls of all handles came one after another. {links(('JOB-GEN-01',))}",
     unstored=frozenset({NEW, DELETED}),
     properties={
         "unfinished, holds its key": lambda state: state in UNFINISHED,

@@ -13,7 +13,7 @@ from workspec.core.rule import (
     Effect,
     walk_steps,
 )
-from workspec.jobs import effects, rules, terms
+from workspec.jobs import buckets, rules, terms
 from workspec.jobs.facts import BucketFacts
 from workspec.jobs.operations.admission import ADMIT
 from workspec.render.jobs.matrix import BUCKETS, RECORDS, _operation_link, effects_of
@@ -68,7 +68,7 @@ def settled(tokens: int, gain: int, burst: int, charge: int, actual: int) -> int
         element=None,
         now=START_MS + gain,
     )
-    return int(effects.settle_bucket(scope)["tokens"])
+    return int(buckets.settle_bucket(scope)["tokens"])
 
 
 def polled(limit: int = 1, window_ms: int = 1_000) -> Iterator[tuple[int, int, bool, BucketFacts]]:
@@ -78,7 +78,7 @@ def polled(limit: int = 1, window_ms: int = 1_000) -> Iterator[tuple[int, int, b
         now_ms = START_MS + after_ms
         gain = rules.gain(now_ms, bucket.limit, bucket.window_ms, bucket.refilled_at_ms)
         scope: Any = SimpleNamespace(now=now_ms)
-        bucket = evolve(bucket, **effects.refilled(scope, bucket))
+        bucket = evolve(bucket, **buckets.refilled(scope, bucket))
         admitted = bucket.tokens >= 1
         bucket = evolve(bucket, tokens=bucket.tokens - admitted)
         yield now_ms, gain, admitted, bucket
