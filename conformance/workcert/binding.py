@@ -104,6 +104,8 @@ class Binding:
 
     kept: tuple[type[Any], ...] = ()
     """The kinds of facts that its store keeps; the first is that of the records which a read shows."""
+    asked_by: Callable[[Call], frozenset[str]] = lambda _call: frozenset()
+    """The profiles that the arguments of a call ask for, where its method alone does not tell."""
     reasons: frozenset[str] = frozenset()
     """What the ``reason`` of a refusal may be. One that is none of these is a store's own and is not compared."""
 

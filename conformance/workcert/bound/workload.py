@@ -41,6 +41,7 @@ def workload() -> Binding:
         unversioned=("WRK-ROW-02", "WRK-ROW-01"),
         injectable=_claim_without_attempt,
         impossible=_in_its_file,
+        asked_by=_asked_by,
         kept=(facts.Facts,),
         referred={"admit": ("workload.workload_id",), "claim": ("claim_id", "fencing_token")},
     )
@@ -89,3 +90,9 @@ def _in_file(source: bytes) -> str:
     except legacy.MalformedFile:
         return ""
     return next(filter(None, (_claim_without_attempt(CONTRACT.present(record)) for record in records)), "")
+
+
+def _asked_by(call: Call) -> frozenset[str]:
+    request = call.arguments.get("request")
+    depends = {profiles.DEPENDENCIES} if getattr(request, "dependencies", None) else set()
+    return frozenset(depends | ({profiles.SECRETS} if call.arguments.get("secret_references") else set()))

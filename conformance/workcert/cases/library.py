@@ -38,7 +38,7 @@ def load_case(name_or_path: str | Path) -> Case:
     """The case of this name, or in this file.
 
     Args:
-        name_or_path: a name of `builtin_names`, or the path of a file ending in ``.jsonl``.
+        name_or_path: a name of `builtin_names` or of a tour, or the path of a file ending in ``.jsonl``.
 
     Raises:
         CaseError: nothing there, or a fault of the file.
@@ -47,6 +47,9 @@ def load_case(name_or_path: str | Path) -> Case:
     if isinstance(name_or_path, Path) or place.endswith(SUFFIX):
         return _read(Path(name_or_path), place)
     contract, _, name = place.partition("/")
+    tour = resources.files("workcert.tour").joinpath("made", contract, f"{name}{SUFFIX}")
+    if place not in builtin_names(contract) and name and tour.is_file():
+        return _read(tour, place)
     if place not in builtin_names(contract):
         raise CaseError(place, 1, "no case of this name", f"give a path ending in {SUFFIX}, or a listed name")
     return _read(resources.files("workcert.cases").joinpath(contract, f"{name}{SUFFIX}"), place)

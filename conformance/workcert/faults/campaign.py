@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
@@ -12,15 +12,17 @@ from attrs import evolve, frozen
 
 from workcert.binding import bindings
 from workcert.cases.library import builtin_cases
+from workcert.cases.model import Case
 from workcert.faults.derived import derived
 from workcert.faults.fault import Fault
 from workcert.faults.field import field_faults
-from workcert.faults.footprint import footprints
+from workcert.faults.footprint import Footprint, footprints
 from workcert.faults.grades import SURVIVED, Grade
 from workcert.faults.grading import Found, Suites, grade, signature
 from workcert.faults.restarts import forgotten_facts
 from workcert.faults.views import stale_views
 from workcert.run.engine import Effort, Options
+from workcert.tour.suite import selected
 from workcert.walk import run_walk
 
 
@@ -83,8 +85,12 @@ def _graded(asked: Asked, number: int) -> Graded:
 
 @cache
 def _suites(contract: str, effort: Effort, seed: int) -> Suites:
-    """The cheapest cases first: what a short one finds is soon found, and soon made shorter."""
+    """The tours come first, and in each suite the cheapest cases: what a short one finds is soon found and shrunk."""
     binding = bindings()[contract]
-    by_cost = sorted(footprints(binding, builtin_cases(contract)), key=lambda each: each.steps)
+
+    def by_cost(cases: Sequence[Case]) -> list[Footprint]:
+        return sorted(footprints(binding, cases), key=lambda each: each.steps)
+
     options = Options(effort=effort, seed=seed, explains=False)
-    return Suites((("scenarios", by_cost),), (("walk", run_walk),), options)
+    of_cases = (("tour", by_cost(selected(contract, ()))), ("scenarios", by_cost(builtin_cases(contract))))
+    return Suites(of_cases, (("walk", run_walk),), options)

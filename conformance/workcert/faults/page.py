@@ -20,8 +20,8 @@ def page(kept: Sequence[Grades]) -> str:
         GENERATED,
         "# Seeded faults",
         "A pass is worth what it would have found. Each rule of a contract was made wrong in every way that its form "
-        "allows, and faults that stores have in the field were made by hand. Each wrong store was certified: the cases "
-        "first, the cheapest first, then the walk. Nothing may survive; what cannot be told from the right store is "
+        "allows, and faults that stores have in the field were made by hand. Each wrong store was tried by the tours, "
+        "then by the scenarios, the cheapest first, then by the walk. Nothing may survive; what cannot be told from the right store is "
         "shown to be so by search, within configurations that are named.",
         *(block for grades in kept for block in _contract(grades)),
     ]

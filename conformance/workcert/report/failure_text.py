@@ -28,6 +28,8 @@ KINDS: Final = {
 }
 HEADERS: Final = ("n", "id", "time", "handle", "operation", "arguments", "expected", "seen", "what changed")
 DEFAULT_WIDTH: Final = 120
+OF_CASES: Final = ("scenarios", "tour")
+"""The suites whose cases ship with the kit under a name."""
 NARROWEST: Final = 12
 """Characters of a column below which a table is harder to read than one that does not fit."""
 _FREE: Final = range(5, 9)
@@ -83,7 +85,7 @@ def reproduced_text(failure: FailureReport) -> str:
 
 def replay_command(failure: FailureReport, backend: str, directory: str | Path | None) -> str | None:
     """The command that replays the case; None when there is no file of it and the kit has none of its name."""
-    case = case_path(failure, directory) or (failure.case if failure.suite == "scenarios" else None)
+    case = case_path(failure, directory) or (failure.case if failure.suite in OF_CASES else None)
     return None if case is None else f"workcert replay {shlex.quote(case)} {shlex.quote(backend)}"
 
 

@@ -49,7 +49,7 @@ EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 500, Effort.DEEP: 6000}
 WALKS: Final = {Effort.QUICK: 100, Effort.CI: 1500, Effort.DEEP: 30000}
 """Walks of the walk suite."""
 
-SUITES: Final = ("scenarios", "walk", "stateful")
+SUITES: Final = ("scenarios", "tour", "walk", "stateful")
 
 
 @frozen
@@ -85,12 +85,15 @@ def run_suites(backend: LoadedBackend, options: Options, emit: Emit) -> None:
         BackendError: the backend cannot be used, or lies about an ability.
     """
     from workcert.run.stateful import run_stateful
+    from workcert.tour import run_tour
     from workcert.walk import run_walk
 
     cases = builtin_cases(backend.binding.name)
     with StoreUnderTest.of(backend) as store:
         if "scenarios" in options.suites:
             run_scenarios(store, select(cases, options.only, backend), emit)
+        if "tour" in options.suites:
+            run_tour(store, wanted_ids(options.only, backend), emit)
         if "walk" in options.suites:
             run_walk(store, options, emit)
         if "stateful" in options.suites:
@@ -120,8 +123,17 @@ def select(cases: Sequence[Case], only: Sequence[str], backend: LoadedBackend) -
     """
     if not only:
         return tuple(cases)
-    wanted = {r.id for r in backend.binding.contract.catalogue.matching(only)}
+    wanted = wanted_ids(only, backend)
     return tuple(case for case in cases if wanted & set(case.header.requirements))
+
+
+def wanted_ids(only: Sequence[str], backend: LoadedBackend) -> frozenset[str]:
+    """The ids that patterns name; empty where nothing is asked for by name, which means all.
+
+    Raises:
+        KeyError: as `select`.
+    """
+    return frozenset(each.id for each in backend.binding.contract.catalogue.matching(only)) if only else frozenset()
 
 
 @define
@@ -141,20 +153,29 @@ class Shrinking:
 
 
 def run_scenarios(store: StoreUnderTest, cases: Sequence[Case], emit: Emit) -> None:
-    """Every case once, in order."""
+    """Every hand-written case once, in order."""
+    run_cases(store, "scenarios", cases, emit)
+
+
+def run_cases(store: StoreUnderTest, suite: str, cases: Sequence[Case], emit: Emit) -> None:
+    """Every case once, in order.
+
+    Raises:
+        BackendError: the backend cannot be used, lies about an ability, or hangs again and again.
+    """
     began = time.perf_counter()
-    emit(SuiteStarted(store.backend.binding.name, "scenarios", len(cases)))
+    emit(SuiteStarted(store.backend.binding.name, suite, len(cases)))
     shrinking = Shrinking()
     hung = 0
     for case in cases:
         run = run_case(store, case)
-        emit_case(store, "scenarios", case, run, emit, shrinking)
+        emit_case(store, suite, case, run, emit, shrinking)
         hung += run.hung
         if hung == MOST_HUNG:
             raise BackendError(
                 f"{hung} cases waited in vain ({run.reason}), and the others were left out. Mend that first"
             )
-    emit(SuiteEnded("scenarios", time.perf_counter() - began))
+    emit(SuiteEnded(suite, time.perf_counter() - began))
 
 
 def emit_case(

@@ -75,8 +75,18 @@ def run_all(contract_name: str, as_json: bool, write: bool, out: Path | None = N
     print(json.dumps(stored.as_plain(reached), indent=2) if as_json else as_table(reached))
     if write:
         file = stored.write(reached, (out or DEFAULT_OUT) / contract_name)
-        print(f"wrote {file}; to print it into the tables: workcert tables", file=sys.stderr)
+        made = _keep_tours(reached)
+        print(f"wrote {file} and {made} tours; to print it into the tables: workcert tables", file=sys.stderr)
     return BROKEN if any(result.violations for result in reached.searched) else HOLDS
+
+
+def _keep_tours(reached: Reached) -> int:
+    from workcert.tour.build import built
+    from workcert.tour.library import keep, place
+
+    found = built(bindings()[reached.contract], reached)
+    keep(found, reached.unreached, reached.digest, place(reached.contract))
+    return len(found)
 
 
 def as_table(reached: Reached) -> str:

@@ -5,8 +5,8 @@ be found there; a leaf is the end of the decision. A decision is a function of w
 node is always the same, and a leaf holds for every state that leads to it. Every leaf is made by the interpreter, once.
 
 Where the elements of a call commit each alone, what it does with one record is remembered apart from what it does with
-the others. Answers are left out: no answer changes a state. Where a path is told, the whole contract makes its calls
-again.
+the others. Answers of calls that can change something are left out: no answer changes a state. Where a path is told,
+the whole contract makes its calls again.
 """
 
 from __future__ import annotations
@@ -208,4 +208,6 @@ def _without_answers(operation: AnyOperation) -> AnyOperation:
     if not isinstance(operation, Operation):
         return evolve(operation, answer=_silent)
     checks = tuple(evolve(each, answer=_silent) if isinstance(each, Reply) else each for each in checks_of(operation))
-    return evolve(operation, checks=checks, answer=_silent)  # type: ignore[arg-type]
+    # What a read decides, it decides while it answers.
+    answer = _silent if operation.steps else operation.answer
+    return evolve(operation, checks=checks, answer=answer)  # type: ignore[arg-type]

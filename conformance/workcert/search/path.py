@@ -172,7 +172,7 @@ def _in_transaction(made: CallStep, at: int) -> Transaction:
 
 def _stated(contract: Contract, step: Step) -> int | None:
     """The instant of a step, None where the call has it among its arguments, or has none (P-01)."""
-    return step.at if contract.instant(step.call, step.at + 1) == step.at + 1 else None
+    return step.at if contracts()[contract.name].calls[step.call.name].timed else None
 
 
 def _referring(args: Mapping[str, Any], answers: Mapping[str, Any]) -> dict[str, Any]:

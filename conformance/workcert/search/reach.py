@@ -82,8 +82,10 @@ def _rank(path: Path, aside: Container[str]) -> tuple[bool, int]:
 def _unreached(contract: Contract, found: Mapping[Target, Path]) -> Iterator[Target]:
     yield from (target for target in targets_of(contract) if target not in found)
     met = {target.name[:2] for target in found if target.kind == CELL}
+    stored = {state for state, _operation in met}
     for state in (*(note.name for note in contract.states), NO_RECORD):
-        for operation in contract.operations:
+        # A state that records only pass through has no cells.
+        for operation in contract.operations if str(state) in stored else ():
             if (str(state), operation.name) not in met:
                 yield Target(CELL, (str(state), operation.name, ""))
 

@@ -92,7 +92,7 @@ PRESSURE: Final = Jobs(
     "two rows in a queue whose unfinished rows are bounded, by every kind of bound",
     ids=("a", "b"),
     batches=(*each_alone(_PLAIN, envelope("b")), (_PLAIN, envelope("b"))),
-    asks=(ack("success"), Ask("operator_cancel"), Ask("operator_retry")),
+    asks=(ack("success"), Ask("operator_cancel"), Ask("operator_retry"), Ask("explain_admission")),
     general=(
         *(Call("set_enqueue_limit", {"queue": "q", "limit": limit}) for limit in (None, 0, 1, 2, -1, 2**63 - 1, 2**63)),
         *(Call(name, {"queue": "q"}) for name in ("pause_queue", "unpause_queue")),

@@ -96,7 +96,7 @@ RUNS: Final = Jobs(
         *(admit("q", lease_ms=lease_ms) for lease_ms in (0, 1, -1)),
         PROMOTE,
         EVICT,
-        sweep("evict_retained", 0),
+        *(sweep(name, limit) for name in ("promote_due", "evict_retained") for limit in (0, -1)),
     ),
     waits=(1000,),
 )
