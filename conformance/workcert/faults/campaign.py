@@ -35,12 +35,14 @@ def faults_of(contract: str) -> tuple[Fault, ...]:
 
 @frozen
 class Asked:
-    """What to grade: the faults of a contract with these numbers, by the suites at an effort."""
+    """What to grade: the faults of a contract with these numbers, at an effort; by the suites of case files, or by those
+    that make their own steps."""
 
     contract: str
     numbers: tuple[int, ...]
     effort: Effort
     seed: int
+    generating: bool = False
 
 
 @frozen
@@ -58,15 +60,20 @@ def graded(asked: Asked, processes: int | None = None) -> Iterator[Graded]:
     if workers == 1:
         yield from (_graded(asked, number) for number in asked.numbers)
         return
-    context = multiprocessing.get_context("spawn")
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+    # Where processes are forked they find these made.
+    _suites(asked.contract, asked.effort, asked.seed)
+    faults_of(asked.contract)
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        yield from pool.map(_graded, [asked] * len(asked.numbers), asked.numbers, chunksize=4)
+        yield from pool.map(_graded, [asked] * len(asked.numbers), asked.numbers, chunksize=1)
 
 
 def _graded(asked: Asked, number: int) -> Graded:
     fault = faults_of(asked.contract)[number]
     binding = bindings()[asked.contract]
-    suites = _suites(asked.contract, asked.effort, asked.seed)
+    every = _suites(asked.contract, asked.effort, asked.seed)
+    suites = evolve(every, of_cases=()) if asked.generating else evolve(every, generated=())
     said = Grade(fault.name, str(fault.kind), fault.requirements, SURVIVED, tier=fault.tier, cause=fault.cause)
     found = grade(binding, fault, suites)
     if found is None:
