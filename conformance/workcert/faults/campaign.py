@@ -35,8 +35,8 @@ def faults_of(contract: str) -> tuple[Fault, ...]:
 
 @frozen
 class Asked:
-    """What to grade: the faults of a contract with these numbers, at an effort; by the suites of case files, or by those
-    that make their own steps."""
+    """What to grade: the faults of a contract with these numbers, at an effort. ``generating``: by the suites that make
+    their own steps, else by those of case files."""
 
     contract: str
     numbers: tuple[int, ...]

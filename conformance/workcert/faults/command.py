@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TextIO
 
 from attrs import define, evolve, field
@@ -54,29 +54,27 @@ def run(
     Returns:
         0 when every fault was caught or shown to be none, 1 when one survived.
     """
-    faults = faults_of(contract)
     progress = Progress(len(numbers))
-    done: list[Graded] = []
-    for each in graded(Asked(contract, tuple(numbers), effort, seed), processes):
-        done.append(each)
-        progress.tell(each)
-    survivors = [faults[each.number] for each in done if each.grade.fate == SURVIVED]
-    proofs = proven(bindings()[contract], survivors, progress.tell_proofs)
-    grades = [_with_proof(each.grade, proofs) for each in done]
+    asked = Asked(contract, tuple(numbers), effort, seed)
+    done = {each.number: each for each in progress.told(graded(asked, processes))}
+    faults = faults_of(contract)
+    left = [number for number, each in done.items() if each.found is None]
+    proofs = proven(bindings()[contract], [faults[number] for number in left], progress.tell_proofs)
+    # Walks take longest, so that only what is nowhere shown to be no fault is left to them.
+    left = [number for number in left if faults[number].name not in proofs]
+    progress.goes_on_with(len(left))
+    again = evolve(asked, numbers=tuple(left), generating=True)
+    done |= {each.number: each for each in progress.told(graded(again, processes))}
     progress.end()
-    whole = Grades(
-        contract,
-        bindings()[contract].contract.version,
-        digest(bindings()[contract].contract),
-        effort,
-        seed,
-        tuple(grades),
-    )
+    results = [done[number] for number in numbers]
+    rules = bindings()[contract].contract
+    grades = tuple(_with_proof(each.grade, proofs) for each in results)
+    whole = Grades(contract, rules.version, digest(rules), effort, seed, grades)
     if write:
         target = place(contract)
         target.parent.mkdir(exist_ok=True)
         target.write_text(as_text(whole), encoding="utf-8", newline="\n")
-    print(_as_json(whole, done) if as_json else _as_table(whole, done))
+    print(_as_json(whole, results) if as_json else _as_table(whole, results))
     return SURVIVORS if whole.of((SURVIVED,)) else ALL_CAUGHT
 
 
@@ -140,14 +138,20 @@ class Progress:
     survived: int = 0
     _began: float = field(factory=time.monotonic)
 
-    def tell(self, graded_one: Graded) -> None:
-        self.done += 1
-        self.survived += graded_one.found is None
-        left = (time.monotonic() - self._began) / self.done * (self.total - self.done)
-        self._draw(f"{self.done} of {self.total} faults, {self.survived} not caught yet, about {left:.0f} s left")
+    def told(self, results: Iterable[Graded]) -> Iterator[Graded]:
+        """The results, each counted as it comes."""
+        for each in results:
+            self.done += 1
+            self.survived += each.found is None
+            left = (time.monotonic() - self._began) / self.done * (self.total - self.done)
+            self._draw(f"{self.done} of {self.total} faults, {self.survived} not caught, about {left:.0f} s left")
+            yield each
 
     def tell_proofs(self, configuration: Configuration) -> None:
         self._draw(f"{self.survived} faults beside the right rules, state by state: {configuration.name}")
+
+    def goes_on_with(self, total: int) -> None:
+        self.total, self.done, self.survived, self._began = total, 0, 0, time.monotonic()
 
     def end(self) -> None:
         self._draw("")
