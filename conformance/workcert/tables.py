@@ -9,7 +9,7 @@ not run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,8 @@ from typing import Final
 from attrs import frozen
 
 from workcert.certificates import DamagedCertificate, certificates
+from workcert.faults import page as faults
+from workcert.faults.grades import CAUGHT, EQUIVALENT, SURVIVED, Grades, kept
 from workcert.search import stored
 from workspec.core.contract import Contract, digest
 from workspec.jobs.contract import CONTRACT as JOBS
@@ -108,7 +110,27 @@ def check_index(folder: Path) -> list[Difference]:
 
 
 def _index(folder: Path) -> Mapping[str, str]:
-    return {INDEX: overview(CONTRACTS.values(), _certificate_blocks(folder))}
+    grades = [found for name in CONTRACTS if (found := kept(name)) is not None]
+    further = (*_certificate_blocks(folder), *_fault_blocks(grades))
+    pages = {faults.NAME: faults.page(grades)} if grades else {}
+    return {INDEX: overview(CONTRACTS.values(), further), **pages}
+
+
+def _fault_blocks(grades: Sequence[Grades]) -> tuple[str, ...]:
+    """What the suites catch, in numbers, with the page that tells of each fault."""
+    if not grades:
+        return ()
+    rows = [
+        (
+            plain(f"{each.contract} {each.version}"),
+            *(str(len(each.of(fates))) for fates in (CAUGHT, (EQUIVALENT,), (SURVIVED,))),
+            code(each.digest),
+        )
+        for each in grades
+    ]
+    headers = ("contract", "caught", "cannot be told from the right store", "survived", "digest of the specification")
+    said = f"Faults that were seeded on purpose, and what became of [each of them]({faults.NAME})."
+    return ("## What a pass is worth", said, table(headers, rows))
 
 
 def _certificate_blocks(folder: Path) -> tuple[str, ...]:
