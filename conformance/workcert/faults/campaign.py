@@ -18,7 +18,7 @@ from workcert.faults.fault import Fault
 from workcert.faults.field import field_faults
 from workcert.faults.footprint import Footprint, footprints
 from workcert.faults.grades import SURVIVED, Grade
-from workcert.faults.grading import Found, Suites, grade, signature
+from workcert.faults.grading import TOUR, Found, Suites, grade, signature
 from workcert.faults.restarts import forgotten_facts
 from workcert.faults.views import stale_views
 from workcert.run.engine import Effort, Options
@@ -85,7 +85,7 @@ def _graded(asked: Asked, number: int) -> Graded:
         requirement=found.requirement,
         calls=found.calls,
         length=found.length,
-        signature=signature(binding, fault, suites),
+        signature=signature(binding, fault, every),
     )
     return Graded(number, caught, found)
 
@@ -99,5 +99,5 @@ def _suites(contract: str, effort: Effort, seed: int) -> Suites:
         return sorted(footprints(binding, cases), key=lambda each: each.steps)
 
     options = Options(effort=effort, seed=seed, explains=False)
-    of_cases = (("tour", by_cost(selected(contract, ()))), ("scenarios", by_cost(builtin_cases(contract))))
+    of_cases = ((TOUR, by_cost(selected(contract, ()))), ("scenarios", by_cost(builtin_cases(contract))))
     return Suites(of_cases, (("walk", run_walk),), options)

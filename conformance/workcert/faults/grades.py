@@ -26,7 +26,7 @@ SURVIVED: Final = "survived"
 @frozen
 class Grade:
     """``requirements``: the ids of the rule that was made wrong. ``suite`` found it, under ``requirement``, after
-    ``calls`` steps, with a shrunk case of ``length``. ``signature``: every requirement that its scenarios break.
+    ``calls`` steps, with a shrunk case of ``length``. ``signature``: every requirement that its tours break.
     ``proof``: where the fault shows nothing, the configurations in which that is so. ``tier`` and ``cause``: of a fault
     of the field, see `Fault`."""
 

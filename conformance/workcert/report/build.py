@@ -29,7 +29,7 @@ from workcert.run.events import Verdict
 from workspec.core.choice import ChoiceKind
 from workspec.core.contract import digest
 
-SCENARIOS: Final = "scenarios"
+TOUR: Final = "tour"
 
 
 def build(
@@ -188,7 +188,7 @@ def _looks_like(
 ) -> tuple[LookAlike, ...]:
     """Scenarios are the same for every store; what a random history meets first is not. A narrowed run compares by
     what it asked."""
-    broken = {failure.requirement for failure in failures if failure.suite == SCENARIOS}
+    broken = {failure.requirement for failure in failures if failure.suite == TOUR}
     asked = {result.id for result in results if result.status in (Status.PASSED, Status.FAILED, Status.FLAKY)}
     return look_alikes(broken, known, asked) if broken else ()
 

@@ -35,7 +35,7 @@ USUAL: Final = {
 
 
 class KnownFault(Protocol):
-    """``signature``: the requirements that the scenarios break on it; ``cause`` may be empty."""
+    """``signature``: the requirements that the tours break on it; ``cause`` may be empty."""
 
     @property
     def name(self) -> str: ...
@@ -66,7 +66,7 @@ def look_alikes(
     faults break it. Of faults with one usual cause the nearest is named; of equals the first by name.
 
     Args:
-        broken: requirements that the scenarios broke on the store.
+        broken: requirements that the tours broke on the store.
         asked: those that were asked of it; a fault is compared by these alone. None: all.
     """
     own = frozenset(broken)
@@ -96,7 +96,7 @@ def usual_cause(fault: KnownFault) -> str:
 
 
 def known_faults(contract: str) -> tuple[KnownFault, ...]:
-    """The faults that were graded for a contract and that scenarios catch; none where no grades came with the kit."""
+    """The faults that were graded for a contract and that tours catch; none where no grades came with the kit."""
     try:
         grades: Any = import_module("workcert.faults.grades")
     except ModuleNotFoundError as missing:
