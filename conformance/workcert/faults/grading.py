@@ -21,7 +21,6 @@ from workcert.run.events import CaseEnded, Emit, Event, StepJudged, Verdict
 from workcert.run.store import StoreUnderTest
 from workcert.shrink import size
 
-
 TOUR: Final = "tour"
 """The suite by which stores are compared: it comes to every rule once, and takes seconds."""
 
