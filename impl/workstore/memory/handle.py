@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from attrs import evolve
-
 from workspec.workload.vocabulary import ErrorCode, StoreUnavailable, Versioned, Workload, WorkloadError
 from workstore.memory.admission import scope_of
 from workstore.memory.arguments import Arguments, wrong_type
@@ -206,5 +204,4 @@ def _check_result_id(rows: Rows, workload: Workload) -> None:
 
 
 def _versioned(row: Row) -> Versioned:
-    versioned = row.versioned()
-    return evolve(versioned, workload=detached(versioned.workload))
+    return Versioned(version=row.shown_version, workload=detached(row.workload))

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.workload.vocabulary import Event, Json, Workload
+from workstore.memory.carriers import changed
 from workstore.memory.numbers import INSTANT_MAX, INSTANT_MIN
 
 MAX_DEPTH = 500
@@ -153,11 +154,11 @@ def detached(workload: Workload) -> Workload:
     """A copy of the record that shares nothing mutable with it. A caller that edits what it was given must
     not edit what is committed."""
     result = workload.result
-    return evolve(
+    return changed(
         workload,
         input=copied(workload.input),
-        checkpoints=tuple(evolve(entry, state=copied(entry.state)) for entry in workload.checkpoints),
-        result=result and evolve(result, output=copied(result.output), provenance=dict(result.provenance)),
+        checkpoints=tuple(changed(entry, state=copied(entry.state)) for entry in workload.checkpoints),
+        result=result and changed(result, output=copied(result.output), provenance=dict(result.provenance)),
         # By its initialiser: `evolve` takes five times as long, and a history holds many of these.
         execution_history=tuple(
             Event(e.sequence, e.from_state, e.to_state, e.actor, e.at, dict(e.evidence))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from workspec.workload.vocabulary import Versioned, Workload
+from workspec.workload.vocabulary import Workload
 from workstore.memory.admission import scope_of
 
 
@@ -21,8 +21,10 @@ class Row:
     version: int | None
     """1 at creation, one more with each commit; None for a row put there without one (WRK-ROW-01)."""
 
-    def versioned(self) -> Versioned:
-        return Versioned(version=1 if self.version is None else self.version, workload=self.workload)
+    @property
+    def shown_version(self) -> int:
+        """A row without a version reads as version 1 (P-07)."""
+        return 1 if self.version is None else self.version
 
 
 class Rows:
@@ -57,7 +59,7 @@ class Rows:
     def commit(self, before: Row | None, workload: Workload) -> Row:
         """Put the next version of a row. The caller has checked, under the lock, that ``before`` is the
         present one."""
-        version = 1 if before is None else before.versioned().version + 1
+        version = 1 if before is None else before.shown_version + 1
         return self.put(workload, version)
 
     def put(self, workload: Workload, version: int | None) -> Row:

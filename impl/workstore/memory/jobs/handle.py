@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.jobs.vocabulary import Envelope, HistoryEntry, State, StoreUnavailable
+from workstore.memory.carriers import changed
 from workstore.memory.jobs import arguments, storable
 from workstore.memory.jobs.clock import Clock
 from workstore.memory.jobs.outcomes import Backoff
@@ -178,4 +179,4 @@ class Handle:
 
 def copied(envelope: Envelope) -> Envelope:
     """An envelope whose headers its reader may edit."""
-    return evolve(envelope, headers=dict(envelope.headers))
+    return changed(envelope, headers=dict(envelope.headers))
