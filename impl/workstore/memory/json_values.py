@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from attrs import frozen
 
@@ -117,10 +117,12 @@ def with_room(work: Callable[[], Value]) -> Value:
             return fresh.submit(work).result()
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def canonical(value: Json) -> str:
     """Compact JSON with sorted members: equal for equal values. ``1`` and ``1.0`` differ (G-08)."""
-    form: dict[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
-    return with_room(lambda: json.dumps(value, allow_nan=False, **form))
+    return with_room(lambda: _CANONICAL.encode(value))
 
 
 def canonical_hash(value: Json) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from workspec.workload.vocabulary import Workload
-from workstore.memory.admission import scope_of
+from workstore.memory.admission import Scope, scope_of
 
 
 @frozen(eq=False)
@@ -37,7 +37,7 @@ class Rows:
         self.generation = 0
         """Moves when everything is thrown away."""
         self._by_id: dict[str, Row] = {}
-        self._by_scope: dict[str, set[str]] = {}
+        self._by_scope: dict[Scope, set[str]] = {}
         self._by_result: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Row]:
@@ -47,7 +47,7 @@ class Rows:
     def find(self, workload_id: str) -> Row | None:
         return self._by_id.get(workload_id)
 
-    def find_by_scope(self, scope: str) -> Row | None:
+    def find_by_scope(self, scope: Scope) -> Row | None:
         """The row of this scope under whatever id; the least id, should there be several (WRK-REP-07)."""
         holders = self._by_scope.get(scope)
         return self._by_id[min(holders)] if holders else None

@@ -31,6 +31,10 @@ NO_TIMEOUTS: Final = Timeouts(None, None, None, None, None)
 BACKOFFS: Final = frozenset({"fixed", "exponential"})
 EFFECTS: Final = frozenset({None, "none", "unknown"})
 
+# Made once: `json.dumps` makes an encoder for each call that asks for a form of its own.
+_COMPACT: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
 
 def saturated(instant: int) -> int:
     """An instant cut to signed 64 bits (G-28)."""
@@ -131,7 +135,7 @@ def is_sound_json(value: Json) -> bool:
 
 def canonical_json(value: Json) -> str:
     """Total on purpose: whether a later check competes is asked of unsound arguments too."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _CANONICAL.encode(value)
 
 
 def canonical_hash(value: Json) -> str:
@@ -161,7 +165,7 @@ def workload_id_of(request: AdmissionRequest) -> str:
 
     Total on purpose: the record is located before the checks refuse text that UTF-8 cannot carry.
     """
-    text = json.dumps(scope_of(request), separators=(",", ":"), ensure_ascii=False)
+    text = _COMPACT.encode(scope_of(request))
     return f"workload_{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:24]}"
 
 
