@@ -57,8 +57,8 @@ def walk(campaign: Campaign, number: int) -> None:
 
 @contextlib.contextmanager
 def _collected_seldom() -> Iterator[None]:
-    """Around a walk: the collector of cycles looks once in several walks, not once in twenty steps. Nearly all that a step
-    leaves behind is freed without it, and each look goes through all that is kept."""
+    """Around a walk: the collector of cycles looks once in several walks, not once in twenty steps. Nearly all that a
+    step leaves behind is freed without it, and each look goes through all that is kept."""
     before = gc.get_threshold()
     # A threshold of 0 means that somebody has turned it off.
     gc.set_threshold(before[0] and max(before[0], LEFT_BEHIND), *before[1:])
