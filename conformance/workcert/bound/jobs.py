@@ -171,7 +171,7 @@ def _read(handle: Any, key: str) -> Any:
     if not isinstance(found, Job):
         return found
     job_id = key.removeprefix("job/")
-    seen = {}
+    seen: dict[str, Any] = {}
     for member, name in CHANNELS.items():
         reader = getattr(handle, name, None)
         seen[member] = UNSEEN if reader is None else reader(job_id=job_id)
