@@ -27,7 +27,7 @@ CHANNELS: Final = {
     "output": "get_job_output",
     "progress": "get_job_progress",
 }
-"""What runs have written, and the method that reads it."""
+"""What runs have written, in the order of `ShownJob`, and the method that reads it."""
 FOREIGN: Final = "foreign_transaction"
 NOT_ASSERTED: Final[Mapping[str, Any]] = {
     "arrived_last_minute": UNSEEN,
@@ -153,13 +153,8 @@ _MEMBERS: Final = attrgetter(*(member.name for member in attrs.fields(Job)))
 
 def _present(record: Record) -> ShownJob:
     job: facts.JobFacts = record.facts
-    return ShownJob(
-        *_MEMBERS(facts.present(record)),
-        checkpoint=job.checkpoint,
-        result=job.result,
-        output=job.output,
-        progress=job.progress,
-    )
+    values = [*_MEMBERS(facts.present(record)), job.checkpoint, job.result, job.output, job.progress]
+    return ShownJob(*values)
 
 
 def _glance(handle: Any, key: str) -> Any:
@@ -171,11 +166,9 @@ def _read(handle: Any, key: str) -> Any:
     if not isinstance(found, Job):
         return found
     job_id = key.removeprefix("job/")
-    seen: dict[str, Any] = {}
-    for member, name in CHANNELS.items():
-        reader = getattr(handle, name, None)
-        seen[member] = UNSEEN if reader is None else reader(job_id=job_id)
-    return Found(None, ShownJob(*_MEMBERS(found), **seen))
+    readers = [getattr(handle, name, None) for name in CHANNELS.values()]
+    seen = [UNSEEN if reader is None else reader(job_id=job_id) for reader in readers]
+    return Found(None, ShownJob(*_MEMBERS(found), *seen))
 
 
 def _total(handle: Any) -> int | None:
