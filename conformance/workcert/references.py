@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from types import NoneType
 from typing import Any, Final
 
 import attrs
 from attrs import frozen
+
+from workspec.core.choice import UNSEEN
 
 REFERENCE = re.compile(r"(?P<step>[A-Za-z_][\w-]*(?:#\d+)?)(?P<members>(?:\.[^.\[\]]+|\[-?\d+\])*)", re.ASCII)
 _MEMBER = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
@@ -39,6 +41,34 @@ class Refused:
 
 
 @frozen
+class Shown:
+    """An answer as a store gave it. Only what a reference asks for is made plain, by ``plain``: claims are named in
+    nearly every step, and an answer may hold a whole record."""
+
+    value: Any
+    plain: Callable[[Any], Any]
+
+    def member(self, name: str | int) -> Shown:
+        """
+        Raises:
+            LookupError, TypeError: there is none, or it is not shown.
+        """
+        value = self.value
+        if attrs.has(type(value)):
+            if name not in attrs.fields_dict(type(value)):
+                raise LookupError(name)
+            value = getattr(value, str(name))
+        elif isinstance(value, dict | list | tuple):
+            value = value[name]  # type: ignore[index]
+        else:
+            # Sets are put in order.
+            value = self.plain(value)[name]
+        if value is UNSEEN:
+            raise LookupError(name)
+        return Shown(value, self.plain)
+
+
+@frozen
 class Ref:
     """A member of the answer of an earlier step: ``c1``, ``w.workload.workload_id``, ``x[0]``, ``h#2.a``.
 
@@ -56,10 +86,10 @@ class Ref:
 
 
 @lru_cache(maxsize=4096)
-def _parts(path: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _parts(path: str) -> tuple[str, tuple[str | int, ...]]:
     """The id of a step, and the names of members and positions on the way from its answer."""
     step = re.split(r"[.\[]", path, maxsplit=1)[0]
-    return step, tuple(_MEMBER.findall(path[len(step) :]))
+    return step, tuple(name or int(index) for name, index in _MEMBER.findall(path[len(step) :]))
 
 
 @frozen
@@ -132,7 +162,7 @@ def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
 
     Args:
         value: plain JSON, or a matcher, with such nodes inside.
-        answers: step id to the plain JSON of its answer, or to `Refused`.
+        answers: step id to the plain JSON of its answer, or to `Shown` or `Refused`.
 
     Raises:
         UnknownReference, RefusedReference: the step that holds the value is not applicable.
@@ -187,17 +217,19 @@ def _rebuilt(value: Any, change: Any) -> Any:
 
 
 def _looked_up(ref: Ref, answers: Mapping[str, Any]) -> Any:
-    if ref.step not in answers:
-        raise UnknownReference(f"{ref.path}: no step {ref.step!r} has answered")
-    seen = answers[ref.step]
+    step, members = _parts(ref.path)
+    if step not in answers:
+        raise UnknownReference(f"{ref.path}: no step {step!r} has answered")
+    seen = answers[step]
     if isinstance(seen, Refused):
-        raise RefusedReference(f"{ref.path}: step {ref.step!r} was refused ({seen.code})")
-    for name, index in _parts(ref.path)[1]:
+        raise RefusedReference(f"{ref.path}: step {step!r} was refused ({seen.code})")
+    for member in members:
         try:
-            seen = seen[name] if name else seen[int(index)]
-        except (KeyError, IndexError, TypeError):
-            raise UnknownReference(f"{ref.path}: the answer has no member {name or f'[{index}]'}") from None
-    return _adjusted(ref, seen)
+            seen = seen.member(member) if isinstance(seen, Shown) else seen[member]
+        except (LookupError, TypeError):
+            name = f"[{member}]" if isinstance(member, int) else member
+            raise UnknownReference(f"{ref.path}: the answer has no member {name}") from None
+    return _adjusted(ref, seen.plain(seen.value) if isinstance(seen, Shown) else seen)
 
 
 def _adjusted(ref: Ref, seen: Any) -> Any:

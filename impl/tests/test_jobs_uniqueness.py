@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from attrs import asdict
 
 from workspec.jobs.vocabulary import Outcome, Replace, State
 
@@ -215,7 +216,7 @@ def test_replacement_edits_a_holder_that_waits(jobs: Driver, state: State) -> No
     after = jobs.job()
     due_ms = T0 + 4_000 if state == State.SCHEDULED else before.scheduled_at_ms
     edited = {"payload": b"new", "schema_version": 7, "fingerprint": "fp-new", "scheduled_at_ms": due_ms}
-    expected = {**{name: getattr(before, name) for name in before.__slots__ if name != "__weakref__"}, **edited}
+    expected = {**asdict(before, recurse=False), **edited}
     expected |= {"priority": 9, "max_attempts": 3}
     assert {name: getattr(after, name) for name in expected} == expected
     assert jobs.state("new") is None
@@ -241,7 +242,7 @@ def test_each_bit_copies_its_own_part(jobs: Driver) -> None:
     for bit, changes in parts.items():
         assert refusal(jobs.put, "new", **{**REPLACING, "unique_replace": bit}) == duplicate("x", replaced=True)
         expected = type(expected)(
-            **{name: changes.get(name, getattr(expected, name)) for name in expected.__slots__ if name != "__weakref__"}
+            **{name: changes.get(name, getattr(expected, name)) for name in asdict(expected, recurse=False)}
         )
         assert jobs.job() == expected
 

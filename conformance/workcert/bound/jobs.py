@@ -27,7 +27,7 @@ CHANNELS: Final = {
     "output": "get_job_output",
     "progress": "get_job_progress",
 }
-"""What runs have written, and the method that reads it."""
+"""What runs have written, in the order of `ShownJob`, and the method that reads it."""
 FOREIGN: Final = "foreign_transaction"
 NOT_ASSERTED: Final[Mapping[str, Any]] = {
     "arrived_last_minute": UNSEEN,
@@ -55,10 +55,9 @@ EVERYTHING: Final = vocabulary.JobFilter(None, None, None, None, None, None, Non
 PAGE: Final = 200
 MOST_PAGES: Final = 100
 """A store whose pages never end lists nothing."""
-UNREAD: Final[dict[str, Any]] = dict.fromkeys(CHANNELS, UNSEEN)
 
 
-@frozen
+@frozen(slots=False)
 class ShownJob(Job):
     """A row with all that hangs on it, as far as the store has a reader."""
 
@@ -149,23 +148,13 @@ def _tier_name(passed: frozenset[str]) -> str | None:
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
-_NAMES: Final = tuple(member.name for member in attrs.fields(Job))
-_MEMBERS: Final = attrgetter(*_NAMES)
-
-
-def _members(job: Job) -> dict[str, Any]:
-    return dict(zip(_NAMES, _MEMBERS(job), strict=True))
+_MEMBERS: Final = attrgetter(*(member.name for member in attrs.fields(Job)))
 
 
 def _present(record: Record) -> ShownJob:
     job: facts.JobFacts = record.facts
-    return ShownJob(
-        **_members(facts.present(record)),
-        checkpoint=job.checkpoint,
-        result=job.result,
-        output=job.output,
-        progress=job.progress,
-    )
+    values = [*_MEMBERS(facts.present(record)), job.checkpoint, job.result, job.output, job.progress]
+    return ShownJob(*values)
 
 
 def _glance(handle: Any, key: str) -> Any:
@@ -176,10 +165,10 @@ def _read(handle: Any, key: str) -> Any:
     found = _glance(handle, key)
     if not isinstance(found, Job):
         return found
-    read = {member: getattr(handle, name, None) for member, name in CHANNELS.items()}
     job_id = key.removeprefix("job/")
-    seen = {member: reader(job_id=job_id) for member, reader in read.items() if reader is not None}
-    return Found(None, ShownJob(**_members(found), **(UNREAD | seen)))
+    readers = [getattr(handle, name, None) for name in CHANNELS.values()]
+    seen = [UNSEEN if reader is None else reader(job_id=job_id) for reader in readers]
+    return Found(None, ShownJob(*_MEMBERS(found), *seen))
 
 
 def _total(handle: Any) -> int | None:

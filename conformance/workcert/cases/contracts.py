@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
-from workcert.structuring import hints_of
+from workcert.structuring import builder, hints_of, structured
 from workspec.jobs import ports as job_ports
 from workspec.jobs import profiles as job_profiles
 from workspec.jobs import vocabulary as jobs
@@ -27,6 +27,19 @@ class Signature:
     timed: bool
     answer: Any
     inside: bool = False
+    _builders: Mapping[str, Callable[[Any], Any]] = field(init=False, repr=False, eq=False)
+
+    @_builders.default
+    def _builders_of_arguments(self) -> Mapping[str, Callable[[Any], Any]]:
+        return {name: builder(wanted) for name, wanted in self.arguments.items()}
+
+    def typed(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Plain arguments as the call takes them.
+
+        Raises:
+            CodecError: one does not fit; the place begins with ``args``.
+        """
+        return structured(self._builders, arguments, "args")
 
 
 @frozen

@@ -48,6 +48,10 @@ class Unread:
         """A reading of this record was right."""
         self._writes.pop(key or "", None)
 
+    def forget(self) -> None:
+        """Nothing will be asked any more."""
+        self._writes.clear()
+
     def since(self, key: str | None, state: State) -> Sequence[Write]:
         """The writes since a reading agreed; none where the record has changed in a way that nobody noted."""
         writes = self._writes.get(key or "", [])

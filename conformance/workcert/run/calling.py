@@ -67,6 +67,9 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
     try:
         return Answered(with_actors(getattr(handle, name)(**arguments), backend.actors))
     except binding.error as error:
+        # A store may raise what a frame of its own still holds; that frame holds the others up to here, and all of an
+        # example would wait for the collector of cycles.
+        error.__traceback__ = None
         raw = str(error.code)
         return Refusal(backend.codes.get(raw, raw), _details(error.details, backend), raw)
     except binding.unavailable as error:

@@ -20,6 +20,7 @@ from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.clock import StoreClock
 from workcert.run.interleaving import run_frozen, run_together
+from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
 from workcert.run.naming import as_the_case_says
 from workcert.run.others import compare_rows, compare_snapshot
@@ -64,31 +65,22 @@ class Execution:
     _lost: set[str] = field(factory=set)
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
-    _reads: bool | None = None
     _legible: tuple[State, list[str]] | None = None
-    _turning: dict[str, tuple[Record, int, tuple[int, ...]]] = field(factory=dict)
+    _turning: dict[str, tuple[Record, tuple[int, ...]]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
         self.binding = backend.binding
         asked = {backend.binding.configured.get(name, name): value for name, value in self.store.config.items()}
         self.clock = StoreClock(self.store)
-        self.judge = Judge(backend.binding, {**backend.choices, **asked}, self._is_legible, tells=self.tells)
-
-    def _is_legible(self, key: str) -> bool:
-        return self.binding.legible(key) and (not self.binding.reading or self._can_read())
+        legible = Legible(self.store).__getitem__
+        self.judge = Judge(backend.binding, {**backend.choices, **asked}, legible, tells=self.tells)
 
     def legible_keys(self) -> list[str]:
         """The keys of the records that can be read back now, found out once for each state."""
         if self._legible is None or self._legible[0] is not self.judge.state:
-            self._legible = (self.judge.state, list(filter(self._is_legible, self.judge.state)))
+            self._legible = (self.judge.state, list(filter(self.judge.legible, self.judge.state)))
         return self._legible[1]
-
-    def _can_read(self) -> bool:
-        """Asked once: handles of one store have the same methods."""
-        if self._reads is None:
-            self._reads = self.store.can_read()
-        return self._reads
 
     # Steps -----------------------------------------------------------------------------------------------------------
 
@@ -255,9 +247,7 @@ class Execution:
             return self.left_out(step, f"the store has no method {step.call}")
         signature = self.binding.signature(step.call)
         try:
-            typed = {
-                name: structure(signature.arguments[name], value, f"args.{name}") for name, value in arguments.items()
-            }
+            typed = signature.typed(arguments)
         except CodecError as error:
             return self.left_out(step, str(error))
         if step.at is not None:
@@ -411,6 +401,8 @@ class Execution:
         last = self.runs[-1].id if self.runs else "end"
         self.runs.append(StepRun(last, "", None, END, {}, None, None, (), failure, (Trace(requirements=shown),)))
         self.failure = failure
+        # They hold the judge, which holds them: left alone, all of an example waits for the collector of cycles.
+        self.judge.unread.forget()
         return failure
 
     # What a driver may ask -----------------------------------------------------------------------------------------
@@ -420,12 +412,12 @@ class Execution:
         return tuple(sorted({instant for key in self.judge.state for instant in self.instants_of(key)}))
 
     def instants_of(self, key: str) -> tuple[int, ...]:
-        """Those of one record, asked of the rules once for each record and instant."""
+        """Those of one record, asked of the rules once for each record: they hang on its facts alone."""
         record = self.judge.state[key]
         known = self._turning.get(key)
-        if known is None or known[0] is not record or known[1] != self._at:
-            known = self._turning[key] = (record, self._at, instants(self.binding.contract, record, self._at))
-        return known[2]
+        if known is None or known[0] is not record:
+            known = self._turning[key] = (record, instants(self.binding.contract, record, self._at))
+        return known[1]
 
 
 def _acting(committed: Committed | None) -> tuple[str, ...]:

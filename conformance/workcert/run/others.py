@@ -33,7 +33,7 @@ def compare_rows(execution: Execution, own: Callable[[], Iterable[str]] = tuple)
         if found:
             return _changed(execution, own, f"{key} changed, which this call does not name", found)
     kept = counted(execution.store)
-    expected = sum(1 for key in judge.state if execution.binding.legible(key))
+    expected = len(keys) or sum(map(execution.binding.legible, judge.state))
     if kept is not None and kept != expected:
         if listed(execution.store) == expected:
             text = f"the store counts {kept} rows, and lists the {expected} that it should hold"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import time
+from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
@@ -19,6 +22,8 @@ STEPS: Final = {Effort.QUICK: 60, Effort.CI: 60, Effort.DEEP: 90}
 """Of one walk; the last rule may go a few steps beyond."""
 IDLE: Final = "pass_turn"
 """A rule for drivers that must always be offered one; a walk passes a turn by itself."""
+LEFT_BEHIND: Final = 20_000
+"""So many objects are made and not freed before the collector of cycles looks at them."""
 MOST_IDLE: Final = 30
 """Turns that pass with nothing to do: a store that has so few methods offers no more."""
 
@@ -44,10 +49,23 @@ def walk(campaign: Campaign, number: int) -> None:
     history = history_of(campaign.store.backend.binding.name)
     random = Random(f"{campaign.options.seed}/{number}")
     try:
-        with watched():
+        with watched(), _collected_seldom():
             _walk(history, campaign, random, STEPS[campaign.options.effort])
     except StepFailed:
         return
+
+
+@contextlib.contextmanager
+def _collected_seldom() -> Iterator[None]:
+    """Around a walk: the collector of cycles looks once in several walks, not once in twenty steps. Nearly all that a
+    step leaves behind is freed without it, and each look goes through all that is kept."""
+    before = gc.get_threshold()
+    # A threshold of 0 means that somebody has turned it off.
+    gc.set_threshold(before[0] and max(before[0], LEFT_BEHIND), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _walk(history: type[Any], campaign: Campaign, random: Random, most: int) -> None:

@@ -50,10 +50,15 @@ class Weights:
 
     def draw(self, machine: Any) -> int | None:
         """The index of a rule that may be chosen now, None where none was met."""
+        refused: set[int] = set()
+        sums, random = self._sums, self.random.random
         for _ in range(MOST_TRIES):
-            index = bisect(self._sums, self.random.random() * self._sums[-1])
+            index = bisect(sums, random() * sums[-1])
+            if index in refused:
+                continue
             if self.rules[index].may(machine):
                 return index
+            refused.add(index)
         return None
 
     def learn(self, index: int, steps: Iterable[StepRun]) -> None:
@@ -63,7 +68,8 @@ class Weights:
             for trace in step.traces:
                 self._shown.update(trace.fired)
                 self._shown.update(trace.sides)
-        mood = self._moods[index]
-        new = len(self._shown) > known
-        self._weights[index] = mood if new else max(self._weights[index] * WEARY, mood * LEAST)
-        self._sums = list(accumulate(self._weights))
+        mood, weight = self._moods[index], self._weights[index]
+        changed = mood if len(self._shown) > known else max(weight * WEARY, mood * LEAST)
+        if changed != weight:
+            self._weights[index] = changed
+            self._sums = list(accumulate(self._weights))

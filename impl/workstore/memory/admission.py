@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from workspec.workload.vocabulary import (
     AdmissionRequest,
@@ -19,6 +20,8 @@ from workstore.memory.history import move
 from workstore.memory.json_values import canonical_hash, copied
 from workstore.memory.refusals import refusal
 
+Scope: TypeAlias = tuple[str, str, str, str, str]
+
 CONTRACT_VERSION = 2
 DEFAULT_POLICY = RetryPolicy(
     max_attempts=3,
@@ -29,24 +32,26 @@ DEFAULT_POLICY = RetryPolicy(
 )
 NO_TIMEOUTS = Timeouts(queue_ms=None, claim_ms=None, execution_ms=None, heartbeat_ms=None, overall_ms=None)
 
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
-def scope_of(admitted: AdmissionRequest | Workload) -> str:
-    """Within what a key is unique: tenant, application, requester and key (WRK-ADM-07). As a JSON array, so
-    that a separator inside one part cannot imitate another split."""
+
+def scope_of(admitted: AdmissionRequest | Workload) -> Scope:
+    """Within what a key is unique: tenant, application, requester and key (WRK-ADM-07)."""
     requester = admitted.requested_by
-    parts = [
+    return (
         admitted.tenant_id,
         admitted.application_id,
         requester.kind,
         requester.id,
         admitted.idempotency_key,
-    ]
-    return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+    )
 
 
 def derived_id(request: AdmissionRequest) -> str:
-    """The workload id of this scope: competing admissions meet on one record (WRK-ADM-08, WRK-ADM-10)."""
-    return "workload_" + hashlib.sha256(scope_of(request).encode()).hexdigest()[:24]
+    """The workload id of this scope: competing admissions meet on one record (WRK-ADM-08, WRK-ADM-10). Hashed as a
+    JSON array, so that a separator inside one part cannot imitate another split."""
+    text = _COMPACT.encode(scope_of(request))
+    return "workload_" + hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def check_grant(request: AdmissionRequest) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from workspec.workload.vocabulary import Workload
+from workstore.memory.carriers import changed
 from workstore.memory.numbers import COUNT_MAX, DURATION_MAX, later, power_of_two, seconds_down
 
 RETRY = "retry"
@@ -31,7 +30,7 @@ def attempts_evidence(workload: Workload) -> dict[str, str]:
 
 def retried_after_initial_delay(workload: Workload, now_s: int) -> Workload:
     """Count a retry and wait the initial delay: neither exponential nor capped (WRK-EDL-07, WRK-TMO-04)."""
-    return evolve(
+    return changed(
         workload,
         retry_count=workload.retry_count + 1,
         next_attempt_at=later(now_s, seconds_down(workload.retry_policy.initial_delay_ms)),
@@ -45,4 +44,4 @@ def retried_after_backoff(workload: Workload, now_s: int) -> Workload:
     retry_count = workload.retry_count + 1
     multiplier = power_of_two(retry_count - 1) if policy.backoff == "exponential" else 1
     delay_ms = min(policy.initial_delay_ms * multiplier, DURATION_MAX, policy.max_delay_ms)
-    return evolve(workload, retry_count=retry_count, next_attempt_at=later(now_s, seconds_down(delay_ms)))
+    return changed(workload, retry_count=retry_count, next_attempt_at=later(now_s, seconds_down(delay_ms)))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.workload.vocabulary import AttemptStatus, ErrorCode, State, Workload
 from workstore.memory.budget import BUDGET_EXHAUSTED, RETRY, budget_is_spent, retried_after_initial_delay
+from workstore.memory.carriers import changed
 from workstore.memory.history import (
     DEADLINE_ACTOR,
     EXECUTING,
@@ -75,7 +76,7 @@ def expired(workload: Workload, breach: Breach, now_s: int) -> Workload:
     claim = workload.current_claim
     if claim is not None:
         evidence |= {"claim_id": claim.claim_id, "worker_id": claim.worker_id}
-    edited = evolve(workload, current_claim=None)
+    edited = changed(workload, current_claim=None)
     if workload.state != State.READY:
         error = f"timeout: the {breach.deadline} deadline passed at {breach.deadline_at}"
         edited = close_last_attempt(edited, AttemptStatus.TIMED_OUT, now_s, error)

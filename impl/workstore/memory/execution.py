@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from attrs import evolve
-
 from workspec.workload.vocabulary import (
     Attempt,
     AttemptStatus,
@@ -22,6 +20,7 @@ from workspec.workload.vocabulary import (
     Workload,
 )
 from workstore.memory.budget import BUDGET_EXHAUSTED, attempt_budget, attempts_evidence, budget_is_spent
+from workstore.memory.carriers import changed
 from workstore.memory.deadlines import due_expiry
 from workstore.memory.fence import Fence, check_fence
 from workstore.memory.history import CLAIM_ACTOR, STARTED, last_attempt, move
@@ -70,7 +69,7 @@ def claim(
         ended_at=None,
         error=None,
     )
-    edited = evolve(
+    edited = changed(
         workload,
         attempt_count=workload.attempt_count + 1,
         attempts=(*workload.attempts, attempt),
@@ -125,8 +124,8 @@ def start(workload: Workload, fence: Fence, now_s: int) -> Decision[None]:
     edited = move(workload, State.RUNNING, fence.worker_id, now_s)
     attempt = last_attempt(workload)
     if attempt is not None:
-        running = evolve(attempt, status=AttemptStatus.RUNNING.value, started_at=now_s)
-        edited = evolve(edited, attempts=(*workload.attempts[:-1], running))
+        running = changed(attempt, status=AttemptStatus.RUNNING.value, started_at=now_s)
+        edited = changed(edited, attempts=(*workload.attempts[:-1], running))
     return Accept(None, edited)
 
 
@@ -136,8 +135,8 @@ def heartbeat(workload: Workload, fence: Fence, extension_ms: int, now_s: int) -
     if expiry is not None:
         return expiry
     held = check_fence(workload, fence, now_s)
-    renewed = evolve(held, last_heartbeat=now_s, expires_at=later(now_s, seconds_up(extension_ms)))
-    return Accept(renewed, evolve(workload, current_claim=renewed))
+    renewed = changed(held, last_heartbeat=now_s, expires_at=later(now_s, seconds_up(extension_ms)))
+    return Accept(renewed, changed(workload, current_claim=renewed))
 
 
 def execution_context(
@@ -177,7 +176,7 @@ def checkpoint(workload: Workload, fence: Fence, state: Json, now_s: int) -> Dec
     if workload.state not in STARTED:
         raise refusal(ErrorCode.STATE_INVALID, f"work in state {workload.state} takes no checkpoint")
     entry = Checkpoint(attempt_id=_attempt_id(workload), state=state)
-    edited = evolve(workload, checkpoints=(*workload.checkpoints, entry))
+    edited = changed(workload, checkpoints=(*workload.checkpoints, entry))
     return Accept(entry, move(edited, State.CHECKPOINTED, fence.worker_id, now_s))
 
 

@@ -5,12 +5,12 @@ Between the two no lock is held: what another handle commits there makes this on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
-from attrs import evolve
+from attrs import define
 
 from workspec.workload.vocabulary import ErrorCode, StoreUnavailable, Versioned, Workload, WorkloadError
 from workstore.memory.admission import scope_of
@@ -23,14 +23,33 @@ from workstore.memory.rows import Row, Rows
 Pause = Callable[[], None]
 
 
+@define(eq=False)
+class _Opening:
+    """A context of the locked rows. One for each handle, for any number of uses, also within each other: made for each
+    use, by a generator, it costs more than what most calls do in it."""
+
+    rows: Rows
+    closed: bool = False
+
+    def __enter__(self) -> Rows:
+        self.rows.lock.acquire()
+        if self.closed:
+            self.rows.lock.release()
+            raise StoreUnavailable("this handle is closed; open another on the same store", definite=True)
+        return self.rows
+
+    def __exit__(self, *_exception: object) -> None:
+        self.rows.lock.release()
+
+
 class Handle:
     """The reads of the port, the guarded write, and what a test may do to a store."""
 
     def __init__(self, rows: Rows, on_close: Callable[[], None] | None) -> None:
         self._rows = rows
         self._on_close = on_close
-        self._closed = False
         self._pause: tuple[int, Pause] | None = None
+        self._opening = _Opening(rows)
         with rows.lock:
             self._projection = Projection(rows)
             self._projection.refresh()
@@ -70,9 +89,9 @@ class Handle:
     def close(self) -> None:
         """Close this handle; others on the same rows stay open. Closing twice is harmless."""
         with self._rows.lock:
-            if self._closed:
+            if self._opening.closed:
                 return
-            self._closed = True
+            self._opening.closed = True
         if self._on_close is not None:
             self._on_close()
 
@@ -118,17 +137,13 @@ class Handle:
 
     # --- reading and writing
 
-    @contextmanager
-    def _opened(self) -> Iterator[Rows]:
+    def _opened(self) -> AbstractContextManager[Rows]:
         """The rows, locked, if this handle is open.
 
         Raises:
-            StoreUnavailable: the handle is closed; nothing was written.
+            StoreUnavailable: on entering; the handle is closed, and nothing was written.
         """
-        with self._rows.lock:
-            if self._closed:
-                raise StoreUnavailable("this handle is closed; open another on the same store", definite=True)
-            yield self._rows
+        return self._opening
 
     def _read(self, workload_id: str) -> Row:
         with self._opened():
@@ -206,5 +221,4 @@ def _check_result_id(rows: Rows, workload: Workload) -> None:
 
 
 def _versioned(row: Row) -> Versioned:
-    versioned = row.versioned()
-    return evolve(versioned, workload=detached(versioned.workload))
+    return Versioned(version=row.shown_version, workload=detached(row.workload))

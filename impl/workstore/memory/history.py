@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import evolve
-
 from workspec.workload.vocabulary import Attempt, AttemptStatus, ErrorCode, Event, State, Workload
+from workstore.memory.carriers import changed
 from workstore.memory.refusals import refusal
 
 CLAIM_ACTOR = "authority.claim"
@@ -55,7 +54,7 @@ def move(workload: Workload, to: State, actor: str, now_s: int, evidence: Mappin
         at=now_s,
         evidence=dict(evidence or {}),
     )
-    return evolve(workload, state=to.value, execution_history=(*history, event))
+    return changed(workload, state=to.value, execution_history=(*history, event))
 
 
 def last_attempt(workload: Workload) -> Attempt | None:
@@ -68,5 +67,5 @@ def close_last_attempt(workload: Workload, status: AttemptStatus, now_s: int, er
     attempt = last_attempt(workload)
     if attempt is None:
         return workload
-    ended = evolve(attempt, status=status.value, ended_at=now_s, error=attempt.error if error is None else error)
-    return evolve(workload, attempts=(*workload.attempts[:-1], ended))
+    ended = changed(attempt, status=status.value, ended_at=now_s, error=attempt.error if error is None else error)
+    return changed(workload, attempts=(*workload.attempts[:-1], ended))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from workspec.workload.vocabulary import AttemptStatus, ErrorCode, State, Workload
 from workstore.memory.budget import budget_is_spent, operator_retries, retried_after_initial_delay
+from workstore.memory.carriers import changed
 from workstore.memory.fence import Fence, check_fence
 from workstore.memory.history import EXECUTING, close_last_attempt, move
 from workstore.memory.numbers import COUNT_MAX
@@ -21,7 +20,7 @@ def time_out(workload: Workload, actor: str, now_s: int) -> Accept[str]:
     Work in READY is put back without using an attempt, so that nothing bounds this but the actor
     (WRK-TMO-06).
     """
-    edited = evolve(workload, current_claim=None)
+    edited = changed(workload, current_claim=None)
     if workload.state != State.READY:
         edited = close_last_attempt(edited, AttemptStatus.TIMED_OUT, now_s)
     edited = move(edited, State.TIMED_OUT, actor, now_s)
@@ -49,7 +48,7 @@ def acknowledge_cancel(workload: Workload, fence: Fence, now_s: int) -> Accept[s
     check_fence(workload, fence, now_s)
     if workload.state != State.CANCELLATION_REQUESTED:
         raise refusal(ErrorCode.STATE_INVALID, f"nobody asked to cancel work in state {workload.state}")
-    edited = close_last_attempt(evolve(workload, current_claim=None), AttemptStatus.CANCELLED, now_s)
+    edited = close_last_attempt(changed(workload, current_claim=None), AttemptStatus.CANCELLED, now_s)
     edited = move(edited, State.CANCELLED, fence.worker_id, now_s)
     return Accept(edited.state, edited)
 
@@ -68,5 +67,5 @@ def retry(workload: Workload, actor: str, reason: str | None, now_s: int) -> Acc
     }
     if reason is not None and reason.strip():
         evidence["reason"] = reason[:REASON_LENGTH]
-    edited = evolve(workload, current_claim=None, next_attempt_at=now_s)
+    edited = changed(workload, current_claim=None, next_attempt_at=now_s)
     return Accept(None, move(edited, State.READY, actor, now_s, evidence))

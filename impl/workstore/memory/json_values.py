@@ -7,11 +7,12 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.workload.vocabulary import Event, Json, Workload
+from workstore.memory.carriers import changed
 from workstore.memory.numbers import INSTANT_MAX, INSTANT_MIN
 
 MAX_DEPTH = 500
@@ -116,10 +117,12 @@ def with_room(work: Callable[[], Value]) -> Value:
             return fresh.submit(work).result()
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def canonical(value: Json) -> str:
     """Compact JSON with sorted members: equal for equal values. ``1`` and ``1.0`` differ (G-08)."""
-    form: dict[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
-    return with_room(lambda: json.dumps(value, allow_nan=False, **form))
+    return with_room(lambda: _CANONICAL.encode(value))
 
 
 def canonical_hash(value: Json) -> str:
@@ -153,11 +156,11 @@ def detached(workload: Workload) -> Workload:
     """A copy of the record that shares nothing mutable with it. A caller that edits what it was given must
     not edit what is committed."""
     result = workload.result
-    return evolve(
+    return changed(
         workload,
         input=copied(workload.input),
-        checkpoints=tuple(evolve(entry, state=copied(entry.state)) for entry in workload.checkpoints),
-        result=result and evolve(result, output=copied(result.output), provenance=dict(result.provenance)),
+        checkpoints=tuple(changed(entry, state=copied(entry.state)) for entry in workload.checkpoints),
+        result=result and changed(result, output=copied(result.output), provenance=dict(result.provenance)),
         # By its initialiser: `evolve` takes five times as long, and a history holds many of these.
         execution_history=tuple(
             Event(e.sequence, e.from_state, e.to_state, e.actor, e.at, dict(e.evidence))

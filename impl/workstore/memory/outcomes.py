@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.workload.vocabulary import (
     Attempt,
@@ -17,6 +17,7 @@ from workspec.workload.vocabulary import (
     Workload,
 )
 from workstore.memory.budget import BUDGET_EXHAUSTED, RETRY, budget_is_spent, retried_after_backoff
+from workstore.memory.carriers import changed
 from workstore.memory.deadlines import due_expiry
 from workstore.memory.fence import Fence, check_fence
 from workstore.memory.history import EXECUTING, RETRY_ACTOR, STARTED, close_last_attempt, last_attempt, move
@@ -86,7 +87,7 @@ def complete(workload: Workload, fence: Fence, completion: Completion, now_s: in
         schema_version=completion.schema_version,
     )
     edited = close_last_attempt(workload, AttemptStatus.SUCCEEDED, now_s)
-    edited = evolve(edited, current_claim=None, result=result)
+    edited = changed(edited, current_claim=None, result=result)
     return Accept(result, move(edited, State.SUCCEEDED, fence.worker_id, now_s))
 
 
@@ -118,7 +119,7 @@ def fail(workload: Workload, fence: Fence, report: FailureReport, now_s: int) ->
     if effect is not None:
         evidence["effect"] = effect
     edited = close_last_attempt(workload, AttemptStatus.FAILED, now_s, report.error)
-    edited = evolve(edited, current_claim=None, last_failure=f"{report.kind}: {report.error}")
+    edited = changed(edited, current_claim=None, last_failure=f"{report.kind}: {report.error}")
     edited = move(edited, State.FAILED, fence.worker_id, now_s, evidence)
     decision = _decision(workload, report.kind, effect)
     if decision == RETRY:

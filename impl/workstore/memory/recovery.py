@@ -3,10 +3,9 @@ at-least-once."""
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from workspec.workload.vocabulary import AttemptStatus, State, Workload
 from workstore.memory.budget import BUDGET_EXHAUSTED, RETRY, attempts_evidence, budget_is_spent
+from workstore.memory.carriers import changed
 from workstore.memory.history import HOLDING_A_CLAIM, RECOVERY_ACTOR, close_last_attempt, last_attempt, move
 
 
@@ -25,7 +24,7 @@ def recovered(workload: Workload, now_s: int) -> Workload | None:
     if attempt is not None:
         evidence["attempt_id"] = attempt.attempt_id
     error = f"worker_lost: the lease of {claim.worker_id} ended at {claim.expires_at}"
-    edited = close_last_attempt(evolve(workload, current_claim=None), AttemptStatus.WORKER_LOST, now_s, error)
+    edited = close_last_attempt(changed(workload, current_claim=None), AttemptStatus.WORKER_LOST, now_s, error)
     if workload.state == State.CANCELLATION_REQUESTED:
         # Nobody is left to acknowledge, and nobody wants a retry (WRK-CAN-03).
         return move(edited, State.CANCELLED, RECOVERY_ACTOR, now_s, evidence)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from workspec.workload.vocabulary import Versioned, Workload
-from workstore.memory.admission import scope_of
+from workspec.workload.vocabulary import Workload
+from workstore.memory.admission import Scope, scope_of
 
 
 @frozen(eq=False)
@@ -21,8 +21,10 @@ class Row:
     version: int | None
     """1 at creation, one more with each commit; None for a row put there without one (WRK-ROW-01)."""
 
-    def versioned(self) -> Versioned:
-        return Versioned(version=1 if self.version is None else self.version, workload=self.workload)
+    @property
+    def shown_version(self) -> int:
+        """A row without a version reads as version 1 (P-07)."""
+        return 1 if self.version is None else self.version
 
 
 class Rows:
@@ -35,7 +37,7 @@ class Rows:
         self.generation = 0
         """Moves when everything is thrown away."""
         self._by_id: dict[str, Row] = {}
-        self._by_scope: dict[str, set[str]] = {}
+        self._by_scope: dict[Scope, set[str]] = {}
         self._by_result: dict[str, str] = {}
 
     def __iter__(self) -> Iterator[Row]:
@@ -45,7 +47,7 @@ class Rows:
     def find(self, workload_id: str) -> Row | None:
         return self._by_id.get(workload_id)
 
-    def find_by_scope(self, scope: str) -> Row | None:
+    def find_by_scope(self, scope: Scope) -> Row | None:
         """The row of this scope under whatever id; the least id, should there be several (WRK-REP-07)."""
         holders = self._by_scope.get(scope)
         return self._by_id[min(holders)] if holders else None
@@ -57,7 +59,7 @@ class Rows:
     def commit(self, before: Row | None, workload: Workload) -> Row:
         """Put the next version of a row. The caller has checked, under the lock, that ``before`` is the
         present one."""
-        version = 1 if before is None else before.versioned().version + 1
+        version = 1 if before is None else before.shown_version + 1
         return self.put(workload, version)
 
     def put(self, workload: Workload, version: int | None) -> Row:

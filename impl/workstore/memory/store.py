@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from uuid import uuid4
 
-from attrs import evolve
-
 from workspec.workload.vocabulary import (
     AdmissionRequest,
     Admitted,
@@ -27,6 +25,7 @@ from workstore.memory.arguments import (
     fenced_arguments,
     wrong_type,
 )
+from workstore.memory.carriers import changed
 from workstore.memory.handle import Handle
 from workstore.memory.json_values import copied, detached
 from workstore.memory.refusals import refusal
@@ -200,7 +199,7 @@ class WorkloadStore(Handle):
         arguments.safe_json(state=state).settle()
         row = self._read(workload_id)
         entry = self._settle(row, execution.checkpoint(row.workload, fence, copied(state), now_s))
-        return evolve(entry, state=copied(entry.state))
+        return changed(entry, state=copied(entry.state))
 
     # --- outcomes
 
@@ -237,7 +236,7 @@ class WorkloadStore(Handle):
             row = self._read(workload_id)
         if recorded is None:
             recorded = self._settle(row, outcomes.complete(row.workload, fence, completion, now_s))
-        return evolve(recorded, output=copied(recorded.output), provenance=dict(recorded.provenance))
+        return changed(recorded, output=copied(recorded.output), provenance=dict(recorded.provenance))
 
     def fail(
         self,

@@ -330,9 +330,7 @@ def instants(contract: Contract, record: Record, now: int) -> tuple[int, ...]:
 
 @cache
 def _timed(contract: Contract) -> tuple[Comparison, ...]:
-    return tuple(
-        leaf
-        for _owner, condition in conditions_of(contract)
-        for leaf in condition.leaves()
-        if isinstance(leaf, Comparison) and leaf.sources() == {"now", "facts"}
-    )
+    """One comparison of ``now`` for each term of facts: several with the same term turn at the same instant."""
+    leaves = [leaf for _owner, condition in conditions_of(contract) for leaf in condition.leaves()]
+    timed = [leaf for leaf in leaves if isinstance(leaf, Comparison) and leaf.sources() == {"now", "facts"}]
+    return tuple({frozenset(map(id, leaf.terms)): leaf for leaf in timed}.values())

@@ -7,6 +7,8 @@ Units: a name ending in ``_ms`` is an instant or a duration in integer milliseco
 
 JSON forms, wherever one is written (case file, report): an object with the field names below, a tuple as an array, an
 absent optional as null, an enumeration as its value, bytes as ``{"$bytes": base64}``.
+
+Those with many members keep them in a dictionary: frozen ones with slots take twice as long to make.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ class StoreUnavailable(Exception):  # noqa: N818 - the name of the field, not of
 # What is enqueued ------------------------------------------------------------------------------------------------
 
 
-@frozen
+@frozen(slots=False)
 class Envelope:
     """One job as a producer hands it in, and as a claim gives it back.
 
@@ -238,7 +240,7 @@ class HistoryEntry:
     logs: tuple[str, ...]
 
 
-@frozen
+@frozen(slots=False)
 class Job:
     """A row as operators read it; never with result, output, progress or cursor. ``payload`` and ``headers`` are None
     where they were not asked for. ``orphaned`` is true once a lease was lost."""

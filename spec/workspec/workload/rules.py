@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
+from workspec.core.alike import members_of
 from workspec.workload.facts import Terms
 from workspec.workload.vocabulary import AdmissionRequest, Json, RetryPolicy, Timeouts
 
@@ -30,6 +31,10 @@ DEFAULT_POLICY: Final = RetryPolicy(
 NO_TIMEOUTS: Final = Timeouts(None, None, None, None, None)
 BACKOFFS: Final = frozenset({"fixed", "exponential"})
 EFFECTS: Final = frozenset({None, "none", "unknown"})
+
+# Made once: `json.dumps` makes an encoder for each call that asks for a form of its own.
+_COMPACT: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def saturated(instant: int) -> int:
@@ -131,7 +136,7 @@ def is_sound_json(value: Json) -> bool:
 
 def canonical_json(value: Json) -> str:
     """Total on purpose: whether a later check competes is asked of unsound arguments too."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _CANONICAL.encode(value)
 
 
 def canonical_hash(value: Json) -> str:
@@ -161,7 +166,7 @@ def workload_id_of(request: AdmissionRequest) -> str:
 
     Total on purpose: the record is located before the checks refuse text that UTF-8 cannot carry.
     """
-    text = json.dumps(scope_of(request), separators=(",", ":"), ensure_ascii=False)
+    text = _COMPACT.encode(scope_of(request))
     return f"workload_{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:24]}"
 
 
@@ -219,26 +224,23 @@ def recorded_reason(reason: str | None) -> str | None:
     return None if reason is None or not reason.strip() else reason[:REASON_LIMIT]
 
 
-def _leaves_in(carrier: Any) -> Iterator[Any]:
-    """Every scalar of a carrier at any depth of its members."""
+def holds_sound_leaves(carrier: Any) -> bool:
+    """False for integers beyond signed 64 bits and lone surrogates in a carrier, at any depth of its members."""
     pending: list[Any] = [carrier]
     while pending:
         item = pending.pop()
-        members = getattr(type(item), "__attrs_attrs__", None)
-        if members is not None:
-            pending.extend(getattr(item, member.name) for member in members)
+        if isinstance(item, str):
+            if not is_text(item):
+                return False
+        elif isinstance(item, int):
+            if not MIN_I64 <= item <= MAX_I64:
+                return False
         elif isinstance(item, dict):
             pending.extend(item)
             pending.extend(item.values())
         elif isinstance(item, list | tuple | frozenset):
             pending.extend(item)
-        else:
-            yield item
-
-
-def numbers_in(carrier: Any) -> Iterator[int]:
-    return (leaf for leaf in _leaves_in(carrier) if isinstance(leaf, int) and not isinstance(leaf, bool))
-
-
-def texts_in(carrier: Any) -> Iterator[str]:
-    return (leaf for leaf in _leaves_in(carrier) if isinstance(leaf, str))
+        elif item is not None:
+            names = members_of(type(item))  # type: ignore[arg-type]
+            pending.extend([getattr(item, name) for name in names])
+    return True

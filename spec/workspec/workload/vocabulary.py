@@ -9,6 +9,8 @@ Units: a name ending in ``_ms`` is a duration in milliseconds, ``_s`` an instant
 
 JSON forms, wherever one is written (legacy file, case file, report): an object with the field names below, a
 set as a sorted array, a tuple as an array, an absent optional as null, an enumeration as its value.
+
+Those with many members keep them in a dictionary: frozen ones with slots take twice as long to make.
 """
 
 from __future__ import annotations
@@ -221,7 +223,7 @@ class ExecutionContext:
     checkpoints: tuple[Checkpoint, ...]
 
 
-@frozen
+@frozen(slots=False)
 class Workload:
     """The committed record."""
 

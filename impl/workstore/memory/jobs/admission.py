@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.jobs.vocabulary import AdmissionUnit, Claim, State
+from workstore.memory.carriers import changed
 from workstore.memory.jobs import buckets
 from workstore.memory.jobs.numbers import plus
 from workstore.memory.jobs.refusals import invalid
@@ -150,10 +151,10 @@ def _draw(partitions: Sequence[Iterator[Row]], room: int, passes: Callable[[Row]
 def _claim(view: View, gate: Gate, row: Row, request: Request, now_ms: int) -> Claim:
     """JOB-ADM-06..08."""
     lease = Lease(request.lease_id, plus(now_ms, request.lease_ms), now_ms)
-    running = evolve(row, state=State.RUNNING, fence=row.fence + 1, lease=lease, charge=gate.charge_of(row))
+    running = changed(row, state=State.RUNNING, fence=row.fence + 1, lease=lease, charge=gate.charge_of(row))
     view.put(running)
     return Claim(
-        envelope=evolve(row.envelope, headers=dict(row.envelope.headers)),
+        envelope=changed(row.envelope, headers=dict(row.envelope.headers)),
         lease_id=lease.lease_id,
         fence=running.fence,
         expires_at_ms=lease.expires_at_ms,

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from attrs import evolve
-
 from workspec.jobs.vocabulary import (
     Checkpoint,
     Envelope,
@@ -18,6 +16,7 @@ from workspec.jobs.vocabulary import (
     ProgressUpdate,
     State,
 )
+from workstore.memory.carriers import changed
 from workstore.memory.jobs.refusals import invalid
 
 Record = TypeVar("Record")
@@ -115,7 +114,7 @@ def _detached(envelope: Envelope) -> Envelope:
     if envelope.unique_key is not None:
         check_bytes(unique_key=envelope.unique_key)
     check_flags(unique_exclude_kind=envelope.unique_exclude_kind, pending=envelope.pending)
-    return evolve(envelope, tags=sequence("tags", envelope.tags, str), headers=_headers(envelope.headers))
+    return changed(envelope, tags=sequence("tags", envelope.tags, str), headers=_headers(envelope.headers))
 
 
 def _headers(headers: object) -> dict[str, str]:
@@ -163,7 +162,7 @@ def checkpoint(value: object) -> Checkpoint:
         check_integers(crashes=number)
         crashes.append((step, number))
     completed = sequence("completed_steps", value.completed_steps, str)
-    return evolve(value, completed_steps=completed, crashes_by_step=tuple(crashes))
+    return changed(value, completed_steps=completed, crashes_by_step=tuple(crashes))
 
 
 def check_versioned(**values: object) -> None:
@@ -212,4 +211,4 @@ def job_filter(value: object) -> JobFilter:
     if value.priority is not None:
         check_integers(priority=value.priority)
     all_of, any_of = sequence("tags_all", value.tags_all, str), sequence("tags_any", value.tags_any, str)
-    return evolve(value, tags_all=all_of, tags_any=any_of)
+    return changed(value, tags_all=all_of, tags_any=any_of)

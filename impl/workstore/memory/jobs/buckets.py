@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
+from workstore.memory.carriers import changed
 from workstore.memory.jobs.numbers import I64_MAX, plus
 from workstore.memory.jobs.refusals import invalid
 from workstore.memory.jobs.rows import Bucket
@@ -26,17 +25,17 @@ def refilled(bucket: Bucket, now_ms: int) -> Bucket:
     (JOB-RATE-05)."""
     if gain(bucket, now_ms) <= 0:
         return bucket
-    return evolve(bucket, tokens=available_tokens(bucket, now_ms), refilled_at_ms=now_ms)
+    return changed(bucket, tokens=available_tokens(bucket, now_ms), refilled_at_ms=now_ms)
 
 
 def charged(bucket: Bucket, cost: int) -> Bucket:
-    return evolve(bucket, tokens=plus(bucket.tokens, -cost))
+    return changed(bucket, tokens=plus(bucket.tokens, -cost))
 
 
 def settled(bucket: Bucket, charge: int, actual_weight: int, now_ms: int) -> Bucket:
     """Give the charge back and take what the run really cost; always restamped (JOB-RATE-05, JOB-RATE-10)."""
     tokens = plus(available_tokens(bucket, now_ms), charge - actual_weight)
-    return evolve(bucket, tokens=min(bucket.burst, tokens), refilled_at_ms=now_ms)
+    return changed(bucket, tokens=min(bucket.burst, tokens), refilled_at_ms=now_ms)
 
 
 def reset(limit: int, window_ms: int, burst: int, now_ms: int) -> Bucket:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from workspec.jobs.vocabulary import Checkpoint, JobOutput, JobProgress, JobResult, LeaseRef, ProgressUpdate
+from workstore.memory.carriers import changed
 from workstore.memory.jobs.numbers import I32_MAX, I64_MAX
 from workstore.memory.jobs.outcomes import held_row
 from workstore.memory.jobs.refusals import invalid
@@ -58,7 +57,7 @@ def write_checkpoint(view: View, ref: LeaseRef, checkpoint: Checkpoint) -> None:
     Raises:
         JobError: LeaseRejected.
     """
-    view.put(evolve(held_row(view, ref), checkpoint=checkpoint))
+    view.put(changed(held_row(view, ref), checkpoint=checkpoint))
 
 
 def write_output(view: View, ref: LeaseRef, written: JobResult, now_ms: int) -> JobOutput:
@@ -69,7 +68,7 @@ def write_output(view: View, ref: LeaseRef, written: JobResult, now_ms: int) -> 
     """
     row = held_row(view, ref)
     output = JobOutput(written.schema_version, written.content, row.fence, now_ms)
-    view.put(evolve(row, output=output))
+    view.put(changed(row, output=output))
     return output
 
 
@@ -81,5 +80,5 @@ def write_progress(view: View, ref: LeaseRef, update: ProgressUpdate, now_ms: in
     """
     row = held_row(view, ref)
     progress = JobProgress(update.current, update.total, update.message, row.fence, now_ms)
-    view.put(evolve(row, progress=progress))
+    view.put(changed(row, progress=progress))
     return progress

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from attrs import evolve
-
 from workspec.jobs.vocabulary import Envelope, JobError, State
+from workstore.memory.carriers import changed
 from workstore.memory.jobs import uniqueness
 from workstore.memory.jobs.numbers import plus
 from workstore.memory.jobs.refusals import backpressure, duplicate, id_conflict, quarantined
@@ -20,7 +19,7 @@ DEFAULT_QUEUE = "default"
 def without_uniqueness(batch: Sequence[Envelope]) -> tuple[Envelope, ...]:
     """The batch with its uniqueness blanked (JOB-ENQ-16)."""
     return tuple(
-        evolve(envelope, unique_key=None, unique_window_ms=0, unique_replace=0, unique_debounce_ms=0)
+        changed(envelope, unique_key=None, unique_window_ms=0, unique_replace=0, unique_debounce_ms=0)
         for envelope in batch
     )
 
@@ -110,7 +109,7 @@ def _write(view: View, envelope: Envelope, now_ms: int) -> None:
 
 def _stored(envelope: Envelope, now_ms: int) -> Envelope:
     """The envelope as it is kept: defaults put in, counters at zero (A-30), the request's own dropped (SIM-10)."""
-    return evolve(
+    return changed(
         envelope,
         schema_version=envelope.schema_version or 1,
         queue=effective_queue(envelope.queue),

@@ -12,9 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.jobs.vocabulary import Envelope, HistoryEntry, State, StoreUnavailable
+from workstore.memory.carriers import changed
 from workstore.memory.jobs import arguments, storable
 from workstore.memory.jobs.clock import Clock
 from workstore.memory.jobs.outcomes import Backoff
@@ -80,13 +81,15 @@ class Handle:
 
     def _change(self, decide: Callable[[View, int], Answer]) -> Answer:
         """A call that may write. It is given the instant at which all of it happens."""
-        with self._opened() as shared:
+        shared = self._shared
+        # As `_opened`, here and below, without a context manager of its own, which costs more than most reads.
+        with shared.lock:
+            self._refuse_closed()
             return commit_one(shared.tables, decide, shared.clock.now_ms())
 
     def _look(self, read: Callable[[Tables, int], Answer]) -> Answer:
         """A call that only reads."""
         shared = self._shared
-        # As `_opened`, without a context manager of its own: reads are by far the most calls.
         with shared.lock:
             self._refuse_closed()
             return read(shared.tables, shared.clock.now_ms())
@@ -178,4 +181,4 @@ class Handle:
 
 def copied(envelope: Envelope) -> Envelope:
     """An envelope whose headers its reader may edit."""
-    return evolve(envelope, headers=dict(envelope.headers))
+    return changed(envelope, headers=dict(envelope.headers))

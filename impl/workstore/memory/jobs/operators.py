@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable
 from heapq import merge
 from itertools import islice
 
-from attrs import evolve
-
 from workspec.jobs.vocabulary import State
+from workstore.memory.carriers import changed
 from workstore.memory.jobs.numbers import I32_MAX, I64_MAX
 from workstore.memory.jobs.refusals import duplicate, fingerprint_not_found, invalid, job_not_found, wrong_state
 from workstore.memory.jobs.rows import UNFINISHED, WAITING_FOR_DUE_TIME, Row, due_at, finalized
@@ -71,8 +70,8 @@ def check_edit(payload: bytes, schema_version: int) -> None:
 def edit_payload(view: View, job_id: str, payload: bytes, schema_version: int, fingerprint: str) -> None:
     """JOB-OPR-10; a registered fingerprint is not refused (A-33)."""
     row = _row_in(view, job_id, AT_REST, "edit_payload")
-    envelope = evolve(row.envelope, payload=payload, schema_version=schema_version, fingerprint=fingerprint)
-    view.put(evolve(row, envelope=envelope))
+    envelope = changed(row.envelope, payload=payload, schema_version=schema_version, fingerprint=fingerprint)
+    view.put(changed(row, envelope=envelope))
 
 
 def delete(view: View, job_id: str) -> None:

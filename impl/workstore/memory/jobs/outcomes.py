@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.jobs.vocabulary import HistoryEntry, JobResult, LeaseRef, Outcome, State
+from workstore.memory.carriers import changed
 from workstore.memory.jobs import buckets
 from workstore.memory.jobs.numbers import plus
 from workstore.memory.jobs.refusals import invalid, lease_rejected
@@ -90,7 +91,7 @@ def _settled(view: View, row: Row, actual_weight: int | None, now_ms: int) -> Ro
     if actual_weight is None or row.charge <= 0 or bucket is None:
         return row
     view.buckets.put(row.envelope.rate_class, buckets.settled(bucket, row.charge, actual_weight, now_ms))
-    return evolve(row, charge=0)
+    return changed(row, charge=0)
 
 
 def _after(row: Row, report: Report, backoff: Backoff, now_ms: int) -> Row | None:
@@ -121,7 +122,7 @@ def _succeeded(row: Row, report: Report, now_ms: int) -> Row | None:
         return None
     completed = finalized(row, State.COMPLETED, now_ms)
     if report.result is not None:
-        completed = evolve(completed, result=report.result)
+        completed = changed(completed, result=report.result)
     if not report.logs:
         return completed
     return with_entry(completed, HistoryEntry(now_ms, Outcome.SUCCESS, row.envelope.attempt, None, report.logs))
@@ -130,7 +131,7 @@ def _succeeded(row: Row, report: Report, now_ms: int) -> Row | None:
 def _retried(row: Row, report: Report, backoff: Backoff, now_ms: int) -> Row:
     """JOB-ACK-06, JOB-ACK-07."""
     attempt = row.envelope.attempt + 1
-    counted_row = evolve(row, envelope=evolve(row.envelope, attempt=attempt))
+    counted_row = changed(row, envelope=changed(row.envelope, attempt=attempt))
     entry = HistoryEntry(now_ms, Outcome.RETRY, attempt, report.error or "", report.logs)
     noted = with_entry(counted_row, entry)
     if attempt >= row.envelope.max_attempts:
@@ -156,5 +157,5 @@ def renew(view: View, refs: Sequence[LeaseRef], lease_ms: int, now_ms: int) -> l
         if row is None or row.lease is None or not is_held(row, ref):
             lost.append(ref.job_id)
             continue
-        view.put(evolve(row, lease=evolve(row.lease, expires_at_ms=plus(now_ms, lease_ms))))
+        view.put(changed(row, lease=changed(row.lease, expires_at_ms=plus(now_ms, lease_ms))))
     return lost

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from workspec.jobs.vocabulary import Checkpoint, Envelope, HistoryEntry, JobOutput, JobProgress, JobResult, State
+from workstore.memory.carriers import changed
 from workstore.memory.jobs.numbers import MINUTE_MS, minute_of
 
 UNFINISHED = frozenset({State.PENDING, State.SCHEDULED, State.AVAILABLE, State.RUNNING, State.RETRYABLE})
@@ -76,18 +77,18 @@ class Row:
 
 def due_at(row: Row, state: State, at_ms: int) -> Row:
     """The row without lease or end, in a state that waits, due at this instant."""
-    envelope = evolve(row.envelope, scheduled_at_ms=at_ms)
-    return evolve(row, envelope=envelope, state=state, lease=None, finalized_at_ms=None)
+    envelope = changed(row.envelope, scheduled_at_ms=at_ms)
+    return changed(row, envelope=envelope, state=state, lease=None, finalized_at_ms=None)
 
 
 def finalized(row: Row, state: State, now_ms: int) -> Row:
     """The row in a terminal state; its due time stays."""
-    return evolve(row, state=state, lease=None, finalized_at_ms=now_ms)
+    return changed(row, state=state, lease=None, finalized_at_ms=now_ms)
 
 
 def with_entry(row: Row, entry: HistoryEntry) -> Row:
     """The row with one entry more; the newest 50 are kept (JOB-ACK-17)."""
-    return evolve(row, history=(*row.history, entry)[-HISTORY_MAX:])
+    return changed(row, history=(*row.history, entry)[-HISTORY_MAX:])
 
 
 def effective_weight(row: Row) -> int:

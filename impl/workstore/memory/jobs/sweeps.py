@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from workspec.jobs.vocabulary import Checkpoint, HistoryEntry, Outcome, QuarantineEntry, Reclaimed, State
+from workstore.memory.carriers import changed
 from workstore.memory.jobs.numbers import U32_MAX, plus
 from workstore.memory.jobs.outcomes import Backoff
 from workstore.memory.jobs.rows import Duty, Row, due_at, finalized, with_entry
@@ -15,7 +14,7 @@ def promote_due(view: View, limit: int, now_ms: int) -> int:
     """JOB-PRM-01..04, by due time, then id."""
     due = _until(view.index.due(), now_ms, limit)
     for job_id in due:
-        view.put(evolve(view.present(job_id), state=State.AVAILABLE))
+        view.put(changed(view.present(job_id), state=State.AVAILABLE))
     return len(due)
 
 
@@ -51,9 +50,9 @@ def _until(instants: list[tuple[int, str]], now_ms: int, limit: int) -> list[str
 
 def _reclaim(view: View, row: Row, crash_limit: int, backoff: Backoff, now_ms: int) -> Reclaimed:
     crashes = row.envelope.crash_attempt + 1
-    lost = evolve(
+    lost = changed(
         row,
-        envelope=evolve(row.envelope, crash_attempt=crashes),
+        envelope=changed(row.envelope, crash_attempt=crashes),
         checkpoint=_with_crash(row.checkpoint),
     )
     noted = with_entry(lost, HistoryEntry(now_ms, Outcome.LEASE_LOST, crashes, None, ()))
@@ -77,7 +76,7 @@ def _with_crash(checkpoint: Checkpoint) -> Checkpoint:
         crashes.append((step, 1))
     else:
         crashes[place] = (step, min(crashes[place][1] + 1, U32_MAX))
-    return evolve(checkpoint, crashes_by_step=tuple(crashes))
+    return changed(checkpoint, crashes_by_step=tuple(crashes))
 
 
 def _register(view: View, row: Row, now_ms: int) -> None:
@@ -90,7 +89,7 @@ def _register(view: View, row: Row, now_ms: int) -> None:
     if entry is None:
         reason = f"job {row.id} lost its lease {crashes} times"
         entry = QuarantineEntry(fingerprint, row.envelope.kind, crashes, now_ms, reason)
-    view.registry.put(fingerprint, evolve(entry, crash_attempt=max(entry.crash_attempt, crashes)))
+    view.registry.put(fingerprint, changed(entry, crash_attempt=max(entry.crash_attempt, crashes)))
 
 
 def claim_duty(view: View, name: str, holder: str, lease_ms: int, now_ms: int) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from workspec.jobs.vocabulary import Envelope, JobError, Replace, State
+from workstore.memory.carriers import changed
 from workstore.memory.jobs.numbers import plus
 from workstore.memory.jobs.refusals import duplicate
 from workstore.memory.jobs.rows import Hold, Row
@@ -84,4 +83,4 @@ def edited_holder(holder: Row, newcomer: Envelope, now_ms: int) -> Row | None:
         changes["max_attempts"] = newcomer.max_attempts or DEFAULT_MAX_ATTEMPTS
     if not changes:
         return None
-    return evolve(holder, state=state, envelope=evolve(holder.envelope, **changes))  # type: ignore[arg-type]
+    return changed(holder, state=state, envelope=changed(holder.envelope, **changes))

@@ -23,6 +23,7 @@ EMPTY: Final = Checkpoint(
     crashes_by_step=(),
 )
 _FIND: Final = "SELECT document, cursor FROM checkpoints WHERE row_id = ?"
+_OF_JOB: Final = "SELECT document, cursor FROM jobs LEFT JOIN checkpoints USING (row_id) WHERE id = ?"
 _WRITE: Final = (
     "INSERT INTO checkpoints (row_id, document, cursor) VALUES (?, ?, ?) "
     "ON CONFLICT (row_id) DO UPDATE SET document = excluded.document, cursor = excluded.cursor"
@@ -49,6 +50,12 @@ def decode(document: str | None, cursor: bytes | None) -> Checkpoint:
 def find(connection: sqlite3.Connection, row_id: int) -> Checkpoint:
     found = connection.execute(_FIND, (row_id,)).fetchone()
     return EMPTY if found is None else decode(*found)
+
+
+def of_job(connection: sqlite3.Connection, job_id: str) -> Checkpoint | None:
+    """That of the job with this id, None where there is no such job."""
+    found = connection.execute(_OF_JOB, (job_id,)).fetchone()
+    return None if found is None else decode(*found)
 
 
 def write(connection: sqlite3.Connection, row_id: int, checkpoint: Checkpoint) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 from workspec.jobs.vocabulary import (
     AdmissionExplanation,
     Checkpoint,
@@ -23,7 +21,7 @@ from ..arguments import (
     require_optional_texts,
     require_texts,
 )
-from . import buckets, checkpoints, inspection, operators, quarantine, queues, rows
+from . import buckets, checkpoints, inspection, operators, quarantine, queues
 from .arguments import (
     refuse_instants_out_of_range,
     refuse_unstorable_filter,
@@ -83,6 +81,11 @@ class OperatorCalls(WorkerCalls):
         """One row, None if absent; payload and headers only when asked for (JOB-INS-01)."""
         require_bool(include_payload=include_payload)
         checked_id(job_id)
+        read = self._connection.read
+        # One statement needs no transaction, which costs as much as two of them.
+        whole, job = read(lambda connection: inspection.get_job_at_once(connection, job_id, include_payload))
+        if whole:
+            return job
         return self._connection.view(lambda connection: inspection.get_job(connection, job_id, include_payload))
 
     def list_jobs(self, *, where: JobFilter, cursor: str | None, limit: int) -> JobPage:
@@ -103,7 +106,7 @@ class OperatorCalls(WorkerCalls):
         """Rows by state, of one queue or of all; never approximate (JOB-INS-05)."""
         require_optional_texts(queue=queue)
         refuse_unstorable_texts(queue)
-        return self._connection.view(lambda connection: inspection.counts(connection, queue))
+        return self._connection.read(lambda connection: inspection.counts(connection, queue))
 
     def queue_stats(self) -> list[QueueStats]:
         """Every known queue by name (JOB-INS-06, P-13)."""
@@ -127,12 +130,7 @@ class OperatorCalls(WorkerCalls):
     def get_checkpoint(self, *, job_id: str) -> Checkpoint | None:
         """The checkpoint as it stands; an empty one where none was written, None without a row (JOB-CKP-05)."""
         checked_id(job_id)
-
-        def look(connection: sqlite3.Connection) -> Checkpoint | None:
-            row = rows.find(connection, job_id)
-            return None if row is None else checkpoints.find(connection, row.row_id)
-
-        return self._connection.view(look)
+        return self._connection.read(lambda connection: checkpoints.of_job(connection, job_id))
 
     def operator_cancel(self, *, job_id: str) -> None:
         """Stop a job that has not finished (JOB-OPR-02).

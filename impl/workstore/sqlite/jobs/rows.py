@@ -76,13 +76,17 @@ HELD: Final = (
 INSERT: Final = f"INSERT INTO jobs ({', '.join(Row._fields)}) VALUES ({', '.join('?' * len(Row._fields))})"
 INSERT_CONTENT: Final = "INSERT INTO contents (row_id, headers, tags, payload) VALUES (?, ?, ?, ?)"
 
+_STATE: Final = Row._fields.index("state")
+_STATES: Final = {state.value: state for state in State}
+
 NO_LEASE: Final[dict[str, None]] = {"lease_id": None, "lease_expires_at_ms": None, "claimed_at_ms": None}
 
 
 def row_of(values: Sequence[Any]) -> Row:
     """A row out of the values of `COLUMNS`, or of as many of those that come first."""
-    row = Row._make(values[: len(Row._fields)])
-    return row._replace(state=State(row.state))
+    columns = list(values[: len(Row._fields)])
+    columns[_STATE] = _STATES[columns[_STATE]]
+    return Row._make(columns)
 
 
 def find(connection: sqlite3.Connection, job_id: str) -> Row | None:
