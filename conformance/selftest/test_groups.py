@@ -14,6 +14,7 @@ from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.cases import load_case
 from workcert.cli.certify import MOST_WHOLE, failure_texts
+from workcert.faults.changes import both, with_relation, without
 from workcert.judge.cause import Cause, cause_of
 from workcert.judge.differences import Difference
 from workcert.judge.verdict import Failure, Kind, StepRun
@@ -24,7 +25,6 @@ from workcert.run.calling import Answered, Crashed, Refusal
 from workspec.core.interpreter import Accepted, Refused
 from workspec.core.scope import Trace
 
-from .miniatures.rules import both, with_relation, without
 from .report_samples import report_of
 
 SHOWING = (

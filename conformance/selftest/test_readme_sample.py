@@ -12,10 +12,10 @@ from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.cases import builtin_cases
 from workcert.cli.kept import KEPT, kept_failures
+from workcert.faults.changes import with_relation
 from workcert.report import failure_text
 from workcert.run.engine import Options, select
 
-from .miniatures.rules import with_relation
 from .report_samples import report_of
 
 README = Path(__file__).parents[2] / "README.md"

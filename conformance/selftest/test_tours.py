@@ -12,7 +12,7 @@ from workcert.binding import bindings
 from workcert.cases import calls_of, parse, write
 from workcert.cases.library import load_case
 from workcert.cases.model import Call, Transaction
-from workcert.codec import resolve, structure
+from workcert.codec import resolve
 from workcert.run.case import run_case
 from workcert.run.events import Verdict
 from workcert.run.store import StoreUnderTest
@@ -99,10 +99,9 @@ def test_a_visit_is_made_on_the_way_and_time_never_goes_back() -> None:
 def test_large_values_are_written_in_few_words() -> None:
     longest = max(len(write(tour.case)) for contract in CONTRACTS for tour in tours(contract))
     assert longest < 100_000
-    largest = next(tour.case for tour in tours("jobs") if "validation" in tour.case.header.name)
-    call = next(call for call in calls_of(largest) if call.call == "enqueue")
-    signature = bindings()["jobs"].signature("enqueue")
-    assert structure(resolve(call.args["envelopes"], {}), signature.arguments["envelopes"])
+    enqueued = [call for tour in tours("jobs") for call in calls_of(tour.case) if call.call == "enqueue"]
+    batches = [resolve(call.args["envelopes"], {}) for call in enqueued]
+    assert max(len(batch) for batch in batches) == 1001
 
 
 def test_a_tour_is_replayed_by_its_name() -> None:
