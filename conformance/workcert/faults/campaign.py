@@ -35,14 +35,13 @@ def faults_of(contract: str) -> tuple[Fault, ...]:
 
 @frozen
 class Asked:
-    """What to grade: the faults of a contract with these numbers, at an effort. ``generating``: by the suites that make
-    their own steps, else by those of case files."""
+    """What to grade: the faults of a contract with these numbers, at an effort, by the suites of these names."""
 
     contract: str
     numbers: tuple[int, ...]
     effort: Effort
     seed: int
-    generating: bool = False
+    suites: tuple[str, ...]
 
 
 @frozen
@@ -73,7 +72,7 @@ def _graded(asked: Asked, number: int) -> Graded:
     fault = faults_of(asked.contract)[number]
     binding = bindings()[asked.contract]
     every = _suites(asked.contract, asked.effort, asked.seed)
-    suites = evolve(every, of_cases=()) if asked.generating else evolve(every, generated=())
+    suites = every.only(asked.suites)
     said = Grade(fault.name, str(fault.kind), fault.requirements, SURVIVED, tier=fault.tier, cause=fault.cause)
     found = grade(binding, fault, suites)
     if found is None:

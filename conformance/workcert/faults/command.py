@@ -16,12 +16,15 @@ from workcert.faults.campaign import Asked, Graded, faults_of, graded
 from workcert.faults.equivalence import proven
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.grades import EQUIVALENT, SURVIVED, Grade, Grades, as_text, place
+from workcert.faults.grading import TOUR
 from workcert.run.engine import Effort
 from workspec.core.configuration import Configuration
 from workspec.core.contract import digest
 
 ALL_CAUGHT, SURVIVORS = 0, 1
 MOST_LISTED: Final = 40
+LATER: Final = ("scenarios", "walk")
+"""The suites for what the tours leave standing."""
 
 
 def chosen(faults: Sequence[Fault], *, sample: int | None, only: Sequence[str]) -> tuple[int, ...]:
@@ -55,15 +58,15 @@ def run(
         0 when every fault was caught or shown to be none, 1 when one survived.
     """
     progress = Progress(len(numbers))
-    asked = Asked(contract, tuple(numbers), effort, seed)
+    asked = Asked(contract, tuple(numbers), effort, seed, (TOUR,))
     done = {each.number: each for each in progress.told(graded(asked, processes))}
     faults = faults_of(contract)
     left = [number for number, each in done.items() if each.found is None]
     proofs = proven(bindings()[contract], [faults[number] for number in left], progress.tell_proofs)
-    # Walks take longest, so that only what is nowhere shown to be no fault is left to them.
+    # What nobody can find takes longest, so that only what is nowhere shown to be no fault is looked for on.
     left = [number for number in left if faults[number].name not in proofs]
     progress.goes_on_with(len(left))
-    again = evolve(asked, numbers=tuple(left), generating=True)
+    again = evolve(asked, numbers=tuple(left), suites=LATER)
     done |= {each.number: each for each in progress.told(graded(again, processes))}
     progress.end()
     results = [done[number] for number in numbers]

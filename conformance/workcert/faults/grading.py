@@ -63,6 +63,11 @@ class Suites:
     generated: Sequence[tuple[str, Generated]]
     options: Options
 
+    def only(self, names: Sequence[str]) -> Suites:
+        """Those of these names."""
+        of_cases = tuple(each for each in self.of_cases if each[0] in names)
+        return Suites(of_cases, tuple(each for each in self.generated if each[0] in names), self.options)
+
 
 def grade(binding: Binding, fault: Fault, suites: Suites) -> Found | None:
     """The first finding against a faulty store, replayed and shrunk; None when it survives every suite."""
