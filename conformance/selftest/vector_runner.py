@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 
 class VectorStore(Protocol):
-    """An empty store; what it answers is ``{"ok": JSON}`` or ``{"error": code, "details": JSON}``."""
+    """An empty store; what it answers is ``{"ok": JSON}`` or ``{"error": code, "details": JSON}``; anything
+    else is a crash."""
 
     def call(self, on: str, name: str, args: Any, at: int | None, transaction: Any = None) -> Any: ...
     def restart(self) -> None: ...
@@ -87,6 +88,7 @@ class Runner:
     # Values and matchers -------------------------------------------------------------------------------------------
 
     def value(self, node: Any) -> Any:
+        """A value of a call, or of a matcher that is one."""
         if isinstance(node, list):
             return [self.value(each) for each in node]
         if not isinstance(node, dict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from workcert.backends.protocol import Place
 from workcert.backends.registry import LoadedBackend
 from workcert.codec import structure, to_json
 
+SERIAL = count()
+"""A place is used once."""
 JOB_READERS = {
     "checkpoint": "get_checkpoint",
     "result": "get_job_result",
@@ -51,6 +54,8 @@ class BackendStore:
         except binding.error as refusal:
             details = None if refusal.details is None else to_json(dict(refusal.details))
             return {"error": str(refusal.code), "details": details}
+        except Exception as error:
+            return {"crash": repr(error)}
         if name.endswith("_clock"):
             self.at = None
         return {"ok": to_json(answer)}
@@ -91,10 +96,10 @@ class BackendStore:
 
 
 @contextmanager
-def opened(backend: LoadedBackend, header: Any, serial: int) -> Iterator[BackendStore]:
+def opened(backend: LoadedBackend, header: Any) -> Iterator[BackendStore]:
     """An empty store of a backend for one vector."""
     with tempfile.TemporaryDirectory() as directory:
-        store = BackendStore(backend, header["handles"], header["config"], Place(Path(directory), f"v{serial}"))
+        store = BackendStore(backend, header["handles"], header["config"], Place(Path(directory), f"v{next(SERIAL)}"))
         try:
             yield store
         finally:
