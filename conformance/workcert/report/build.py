@@ -7,6 +7,7 @@ from typing import Final
 
 import workcert
 from workcert.backends.registry import LoadedBackend
+from workcert.faults.grades import Grades, kept
 from workcert.report.collector import Collector, steps_of
 from workcert.report.coverage import tables
 from workcert.report.failures import failures_of
@@ -24,6 +25,7 @@ from workcert.report.model import (
     count,
 )
 from workcert.report.requirements import Evidence, evidence, result_of
+from workcert.report.strength import strength_of
 from workcert.run.engine import Options
 from workcert.run.events import Verdict
 from workspec.core.choice import ChoiceKind
@@ -38,12 +40,14 @@ def build(
     collector: Collector,
     error: str = "",
     known: Sequence[KnownFault] | None = None,
+    grades: Grades | None = None,
 ) -> ContractReport:
     """The report of one contract on one backend.
 
     Args:
         error: why the run did not come to its end; the verdict is then *could not run*.
         known: faults beside which a failing store is laid; None: those that came with the kit.
+        grades: what the suites catch; None: the grades that came with the kit, if any did.
     """
     contract = backend.binding.contract
     found = evidence(backend, collector.ended)
@@ -86,6 +90,7 @@ def build(
         failures=failures,
         left_out=_left_out(collector),
         looks_like=_looks_like(failures, shown, known_faults(contract.name) if known is None else known),
+        strength=None if options.only or error else strength_of(backend, options, grades or kept(contract.name)),
     )
 
 

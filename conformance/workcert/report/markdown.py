@@ -26,7 +26,7 @@ from workcert.report.model import (
     Status,
     count,
 )
-from workcert.report.summary import family_headers, family_rows
+from workcert.report.summary import family_headers, family_rows, strength_text
 
 CODE_WIDTH = 140
 """Characters of a table inside a code block; a page scrolls there."""
@@ -71,6 +71,7 @@ def _claims(report: ContractReport) -> str:
         ["Specification", f"{report.contract} {report.version}, digest {report.digest}"],
         ["Kit", report.kit],
         ["Run", _run(report)],
+        *([] if report.strength is None else [["Strength", strength_text(report.strength)]]),
     ]
     if unshown:
         rows.insert(3, ["Claimed and not passed", ", ".join(unshown)])

@@ -231,6 +231,20 @@ class LookAlike:
 
 
 @frozen
+class Strength:
+    """How many of the ``seeded`` faults of the claimed requirements the suites of a run are known to catch at its
+    effort. ``equivalent``: further ones that cannot be told from a right store. ``survived``: those that no suite
+    catches. Where nothing is known there are no numbers, and ``note`` says why, and which command finds out."""
+
+    graded_effort: str | None = None
+    seeded: int | None = None
+    caught: int | None = None
+    equivalent: int | None = None
+    survived: int | None = None
+    note: str = ""
+
+
+@frozen
 class ContractReport:
     """``profiles_passed``, ``profiles_offered`` (not claimed, and every case passes) and ``tier`` are those of a full
     run; a narrowed one shows none. ``reason`` says why the
@@ -261,6 +275,8 @@ class ContractReport:
     failures: tuple[FailureReport, ...]
     left_out: tuple[LeftOut, ...]
     looks_like: tuple[LookAlike, ...] = ()
+    strength: Strength | None = None
+    """None of a run that was narrowed to some requirements, or that broke off."""
 
     @property
     def counted(self) -> tuple[RequirementResult, ...]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from tabulate import tabulate
 
-from workcert.report.model import COUNTED, ContractReport, ContractVerdict, by_family, count
+from workcert.report.model import COUNTED, ContractReport, ContractVerdict, Strength, by_family, count
 
 _COUNTS: Final = {"walk": "walks"}
 """What a suite calls its examples."""
@@ -37,7 +37,8 @@ def summary_text(report: ContractReport) -> str:
         disable_numparse=True,
         colalign=("left", *("right" for _ in COUNTED)),
     )
-    return "\n".join([*(line.rstrip() for line in table.splitlines()), "", *suite_lines(report), verdict_line(report)])
+    lines = [*suite_lines(report), *strength_lines(report), verdict_line(report)]
+    return "\n".join([*(line.rstrip() for line in table.splitlines()), "", *lines])
 
 
 def suite_lines(report: ContractReport) -> list[str]:
@@ -52,6 +53,20 @@ def suite_lines(report: ContractReport) -> list[str]:
         offered = ", ".join(report.profiles_offered)
         lines.append(f"Not claimed, although every case of it passes: {offered}. You may claim more.")
     return lines
+
+
+def strength_lines(report: ContractReport) -> list[str]:
+    """One line on what the run is worth; none where that is no question."""
+    return [] if report.strength is None else [f"Strength: {strength_text(report.strength)}"]
+
+
+def strength_text(strength: Strength) -> str:
+    """``these suites at effort ci catch 1,012 of 1,012 seeded faults of what is claimed``."""
+    if strength.note or strength.seeded is None:
+        return strength.note
+    caught = f"{strength.caught:,} of {strength.seeded:,} seeded faults of what is claimed"
+    alike = f"; {strength.equivalent:,} more cannot be told from a right store" if strength.equivalent else ""
+    return f"these suites at effort {strength.graded_effort} catch {caught}{alike}"
 
 
 def verdict_line(report: ContractReport) -> str:

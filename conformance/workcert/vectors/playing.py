@@ -1,0 +1,167 @@
+"""Playing a case on the model: what each step answers, and the state before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+from attrs import define, field, frozen
+
+from workcert.binding import Binding
+from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Restart, Together, Transaction, unrolled
+from workcert.codec import CodecError, structure, to_json
+from workcert.references import ReferenceFault, Refused, resolve
+from workspec.core.choice import Chooser
+from workspec.core.interpreter import Committed, Outcome, commit, decide
+from workspec.core.interpreter import Refused as ModelRefused
+from workspec.core.record import State
+from workspec.core.scope import Call as ModelCall
+
+MOST_ROWS: Final = 2_000
+"""In a store: a vector names every row that a step changes, and people read vectors."""
+
+
+class NotExportable(Exception):  # noqa: N818 - a finding about a case, not an error of the program
+    """No vector can be made of a case; the text says why, alike for all cases of which the same holds."""
+
+
+@frozen(eq=False)
+class Played:
+    """One step. ``outcomes``: every one that is right, of a call; none where nothing is asserted of it. ``inner``: the
+    calls of a transaction, ``after`` those made with it when it has ended."""
+
+    step: Plain
+    before: State
+    state: State
+    outcomes: tuple[Outcome, ...] = ()
+    inner: tuple[Played, ...] = ()
+    late: tuple[Played, ...] = ()
+
+
+def play(binding: Binding, case: Case, choose: Chooser) -> tuple[Played, ...]:
+    """Make every step of a case on an empty store.
+
+    Raises:
+        NotExportable: more than one course of the case is right, or it cannot be made as it is written.
+    """
+    return tuple(_Player(binding, choose).steps(case))
+
+
+@define(eq=False)
+class _Player:
+    binding: Binding
+    choose: Chooser
+    state: State = field(factory=dict)
+    at: int | None = None
+    """Where the clock of the store stands, None where it has none or runs."""
+    answers: dict[str, Any] = field(factory=dict)
+
+    def steps(self, case: Case) -> Iterator[Played]:
+        for step in unrolled(case.steps):
+            before = self.state
+            match step:
+                case Call():
+                    yield _small(self.call(step))
+                case Restart():
+                    yield Played(step, before, before)
+                case Inject():
+                    yield self.inject(step)
+                case Transaction():
+                    yield self.transaction(step)
+                case Together():
+                    raise NotExportable("calls at once: their order is the store's, and so is what follows")
+                case Frozen():
+                    raise NotExportable("a call held between its halves: only a store that can pause is asked for it")
+
+    def call(self, step: Call) -> Played:
+        before = self.state
+        call, now = self._made(step)
+        committed, outcomes = self._decided(call, now)
+        self.state = committed.state
+        self._answer(step.id, committed.outcome)
+        if self.binding.clock_after is not None:
+            self.at = self.binding.clock_after(call, self.at)
+        if self.binding.may_be_stale(call):
+            # It may show any earlier state, so there is no one answer.
+            outcomes = ()
+        return Played(step, before, self.state, outcomes)
+
+    def inject(self, step: Inject) -> Played:
+        before = self.state
+        try:
+            record = structure(self.binding.record, resolve(step.record, self.answers), "record")
+        except (ReferenceFault, CodecError):
+            raise NotExportable("a record that is put there is made of what was refused") from None
+        if self.binding.injectable(record):
+            raise NotExportable("a record that no version can have left behind")
+        key = self.binding.key_of(record)
+        self.state = {**before, key: self.binding.contract.absorb(record, step.version)}
+        self.answers[step.id] = to_json(record)
+        return Played(step, before, self.state)
+
+    def transaction(self, step: Transaction) -> Played:
+        before = self.state
+        inner = tuple(self.call(attrs.evolve(call, at=step.at)) for call in step.calls)
+        if step.end == "rollback":
+            self.state = before
+        return Played(step, before, self.state, (), inner, tuple(map(self._late, step.after)))
+
+    def _late(self, call: Call) -> Played:
+        """Refused for the transaction or for its own sake: which of the two comes first is not specified."""
+        made, now = self._made(attrs.evolve(call, at=self.at))
+        code, details = self.binding.ended_transaction
+        refusals: list[Outcome] = [ModelRefused(code, details)]
+        own = decide(self.binding.contract, self.state, made, now, self.choose)
+        outcome = commit(self.binding.contract, self.state, own).outcome
+        refusals += [outcome] if isinstance(outcome, ModelRefused) and outcome not in refusals else []
+        self.answers[call.id] = Refused(code)
+        return Played(call, self.state, self.state, tuple(refusals))
+
+    def _made(self, step: Call) -> tuple[ModelCall, int]:
+        try:
+            arguments = resolve(step.args, self.answers)
+            hints = self.binding.signature(step.call).arguments
+            typed = {name: structure(hints[name], value, name) for name, value in arguments.items()}
+        except (ReferenceFault, CodecError):
+            raise NotExportable("a step needs an answer that was refused") from None
+        call = ModelCall(step.call, typed)
+        if self.binding.impossible(call):
+            raise NotExportable("a record that no version can have left behind")
+        if self.binding.has_clock and step.at is not None:
+            if self.at is not None and step.at < self.at:
+                raise NotExportable("a store's clock does not run back")
+            self.at = step.at
+        return call, self.binding.contract.instant(call, step.at)
+
+    def _decided(self, call: ModelCall, now: int) -> tuple[Committed, tuple[Outcome, ...]]:
+        """The call as made, and every outcome that is right: where the place of the check that decides is not asserted,
+        a later one may as well."""
+        contract = self.binding.contract
+        decision = decide(contract, self.state, call, now, self.choose)
+        committed = commit(contract, self.state, decision)
+        outcomes = [committed.outcome]
+        without: set[str] = set()
+        while decision.rule is not None and decision.unordered:
+            without.add(decision.rule)
+            decision = decide(contract, self.state, call, now, self.choose, without)
+            if decision.rule is None or decision.rule in without:
+                break
+            other = commit(contract, self.state, decision)
+            if not _same_records(other.state, committed.state):
+                raise NotExportable("two checks may decide, and leave different records behind")
+            outcomes += [] if other.outcome in outcomes else [other.outcome]
+        return committed, tuple(outcomes)
+
+    def _answer(self, step: str, outcome: Outcome) -> None:
+        self.answers[step] = Refused(outcome.code) if isinstance(outcome, ModelRefused) else to_json(outcome.value)
+
+
+def _small(played: Played) -> Played:
+    if len(played.state) > MOST_ROWS:
+        raise NotExportable(f"more than {MOST_ROWS:,} rows in the store")
+    return played
+
+
+def _same_records(one: State, other: State) -> bool:
+    return one.keys() == other.keys() and all(record is other[key] for key, record in one.items())
