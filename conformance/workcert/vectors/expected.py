@@ -11,7 +11,7 @@ from attrs import define, field
 
 from workcert.binding import Binding
 from workcert.codec import encode
-from workcert.judge.differences import ORDINALS
+from workcert.judge.sameness import ORDINALS
 from workcert.vectors.literals import bytes_as, repeated
 from workcert.vectors.marks import MARK, MORE, SHOWN, Json, Mark, Marks, in_order
 from workcert.vectors.playing import NotExportable
