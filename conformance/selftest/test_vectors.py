@@ -17,10 +17,11 @@ from workcert.__main__ import main
 from workcert.backends.registry import LoadedBackend, describe, find
 from workcert.backends.specification import of
 from workcert.binding import bindings
-from workcert.cases import builtin_cases, library, load_case, sources
-from workcert.cases.model import Case, Frozen, Together, every_step
+from workcert.cases import builtin_cases, load_case
+from workcert.cases.model import Frozen, Together, every_step
 from workcert.faults.derived import derived
 from workcert.faults.fault import Fault
+from workcert.tour.library import every_case, tours
 from workcert.vectors import LeftOut, Vector, schema, vector_of
 from workcert.vectors.choosing import OPEN
 from workcert.vectors.files import export, of_an_older_export
@@ -235,14 +236,11 @@ def test_profiles_narrow_the_export(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "Did you mean DURABLE?" in capsys.readouterr().err
 
 
-def test_tours_are_exported_where_there_are_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    tour = load_case("workload/15-stale-worker")
-
-    def tours(_contract: str) -> tuple[Case, ...]:
-        return (tour,)
-
-    monkeypatch.setattr(library, "builtin_tours", tours, raising=False)
-    assert sources.every_case("workload") == (*builtin_cases("workload"), tour)
+def test_tours_are_exported_too() -> None:
+    names = {case.header.name for case in every_case("jobs")}
+    assert {tour.case.header.name for tour in tours("jobs")} < names
+    assert {case.header.name for case in builtin_cases("jobs")} < names
+    assert not isinstance(vector_of(bindings()["jobs"], tours("jobs")[0].case), LeftOut)
 
 
 @pytest.mark.usefixtures("few")

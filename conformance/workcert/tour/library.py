@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
 from workcert.cases.parse import parse
 from workcert.cases.write import write
@@ -47,6 +48,11 @@ def tours(contract: str) -> tuple[Tour, ...]:
         return ()
     listed = json.loads(index.read_text(encoding="utf-8"))["tours"]
     return tuple(_read(folder, each) for each in listed)
+
+
+def every_case(contract: str) -> tuple[Case, ...]:
+    """All cases of a contract that come with the kit: those that people wrote, then the tours."""
+    return (*builtin_cases(contract), *(tour.case for tour in tours(contract)))
 
 
 def _read(folder: Any, listed: dict[str, Any]) -> Tour:

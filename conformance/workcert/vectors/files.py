@@ -18,7 +18,7 @@ from attrs import frozen
 
 from workcert.binding import Binding
 from workcert.cases.model import Case
-from workcert.cases.sources import every_case
+from workcert.tour.library import every_case
 from workcert.vectors.page import page
 from workcert.vectors.vector import LeftOut, vector_of
 
