@@ -26,6 +26,7 @@ from workcert.report.model import (
 )
 from workcert.report.requirements import Evidence, evidence, result_of
 from workcert.report.strength import strength_of
+from workcert.report.toured import toured_of
 from workcert.run.engine import Options
 from workcert.run.events import Verdict
 from workspec.core.choice import ChoiceKind
@@ -90,6 +91,7 @@ def build(
         failures=failures,
         left_out=_left_out(collector),
         looks_like=_looks_like(failures, shown, known_faults(contract.name) if known is None else known),
+        toured=toured_of(backend, options, collector.ended),
         strength=None if options.only or error else strength_of(backend, options, grades or kept(contract.name)),
     )
 

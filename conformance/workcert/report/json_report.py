@@ -70,6 +70,7 @@ def contract_json(report: ContractReport) -> dict[str, Any]:
             "only": list(report.only),
             "narrowed": report.narrowed,
         },
+        **({} if report.toured is None else {"toured": attrs.asdict(report.toured)}),
         **({} if report.strength is None else {"strength": attrs.asdict(report.strength)}),
         "counts": {str(status): count(report.requirements, status) for status in COUNTED},
         "suites": [attrs.asdict(suite) for suite in report.suites],

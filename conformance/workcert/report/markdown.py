@@ -24,6 +24,7 @@ from workcert.report.model import (
     FailureReport,
     RequirementResult,
     Status,
+    Toured,
     count,
 )
 from workcert.report.summary import family_headers, family_rows, strength_text
@@ -57,6 +58,7 @@ def _contract(report: ContractReport) -> Iterator[str]:
     yield "### Coverage"
     lines = [[line.kind, f"{line.reached} of {line.total}"] for line in summary(report.coverage)]
     yield _table(["", "reached"], lines, right=1)
+    yield from _toured(report.toured)
     yield from _all_requirements(report)
     yield from _coverage_tables(report)
 
@@ -198,6 +200,18 @@ def _all_requirements(report: ContractReport) -> Iterator[str]:
 def _status(result: RequirementResult) -> str:
     word = str(result.status).replace("_", " ")
     return f"{word} (provisional)" if result.provisional else word
+
+
+def _toured(toured: Toured | None) -> Iterator[str]:
+    if toured is None:
+        return
+    yield "### Reached by tours"
+    yield _table(
+        ["", "shown of what can be reached"], [[t.kind, f"{t.reached} of {t.total}"] for t in toured.lines], right=1
+    )
+    if toured.unreachable:
+        yield f"Search shows of {len(toured.unreachable)} further ones that no configuration reaches them:"
+        yield "\n".join(f"- {_text(each)}" for each in toured.unreachable)
 
 
 def _coverage_tables(report: ContractReport) -> Iterator[str]:

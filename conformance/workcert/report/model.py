@@ -156,6 +156,15 @@ class CoverageLine:
 
 
 @frozen
+class Toured:
+    """``lines``: by kind of target, how many the tours that passed have shown, of those that can be reached within the
+    claimed profiles. ``unreachable``: what no configuration reaches, although every state of each was looked at."""
+
+    lines: tuple[CoverageLine, ...]
+    unreachable: tuple[str, ...]
+
+
+@frozen
 class ShownDifference:
     """``expected`` and ``seen`` as compact JSON text."""
 
@@ -276,6 +285,7 @@ class ContractReport:
     left_out: tuple[LeftOut, ...]
     looks_like: tuple[LookAlike, ...] = ()
     strength: Strength | None = None
+    toured: Toured | None = None
     """None of a run that was narrowed to some requirements, or that broke off."""
 
     @property

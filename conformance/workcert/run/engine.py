@@ -43,10 +43,10 @@ class Effort(StrEnum):
     DEEP = "deep"
 
 
-EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 500, Effort.DEEP: 6000}
+EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 200, Effort.DEEP: 6000}
 """Examples of the stateful suite."""
 
-WALKS: Final = {Effort.QUICK: 100, Effort.CI: 1500, Effort.DEEP: 30000}
+WALKS: Final = {Effort.QUICK: 100, Effort.CI: 600, Effort.DEEP: 30000}
 """Walks of the walk suite."""
 
 SUITES: Final = ("scenarios", "tour", "walk", "stateful")
