@@ -153,7 +153,8 @@ _MEMBERS: Final = attrgetter(*(member.name for member in attrs.fields(Job)))
 
 def _present(record: Record) -> ShownJob:
     job: facts.JobFacts = record.facts
-    return ShownJob(*_MEMBERS(facts.present(record)), job.checkpoint, job.result, job.output, job.progress)
+    values = [*_MEMBERS(facts.present(record)), job.checkpoint, job.result, job.output, job.progress]
+    return ShownJob(*values)
 
 
 def _glance(handle: Any, key: str) -> Any:

@@ -83,4 +83,4 @@ def edited_holder(holder: Row, newcomer: Envelope, now_ms: int) -> Row | None:
         changes["max_attempts"] = newcomer.max_attempts or DEFAULT_MAX_ATTEMPTS
     if not changes:
         return None
-    return changed(holder, state=state, envelope=changed(holder.envelope, **changes))  # type: ignore[arg-type]
+    return changed(holder, state=state, envelope=changed(holder.envelope, **changes))
