@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
+from workspec.core.alike import members_of
 from workspec.workload.facts import Terms
 from workspec.workload.vocabulary import AdmissionRequest, Json, RetryPolicy, Timeouts
 
@@ -223,26 +224,23 @@ def recorded_reason(reason: str | None) -> str | None:
     return None if reason is None or not reason.strip() else reason[:REASON_LIMIT]
 
 
-def _leaves_in(carrier: Any) -> Iterator[Any]:
-    """Every scalar of a carrier at any depth of its members."""
+def holds_sound_leaves(carrier: Any) -> bool:
+    """False for integers beyond signed 64 bits and lone surrogates in a carrier, at any depth of its members."""
     pending: list[Any] = [carrier]
     while pending:
         item = pending.pop()
-        members = getattr(type(item), "__attrs_attrs__", None)
-        if members is not None:
-            pending.extend(getattr(item, member.name) for member in members)
+        if isinstance(item, str):
+            if not is_text(item):
+                return False
+        elif isinstance(item, int):
+            if not MIN_I64 <= item <= MAX_I64:
+                return False
         elif isinstance(item, dict):
             pending.extend(item)
             pending.extend(item.values())
         elif isinstance(item, list | tuple | frozenset):
             pending.extend(item)
-        else:
-            yield item
-
-
-def numbers_in(carrier: Any) -> Iterator[int]:
-    return (leaf for leaf in _leaves_in(carrier) if isinstance(leaf, int) and not isinstance(leaf, bool))
-
-
-def texts_in(carrier: Any) -> Iterator[str]:
-    return (leaf for leaf in _leaves_in(carrier) if isinstance(leaf, str))
+        elif item is not None:
+            names = members_of(type(item))  # type: ignore[arg-type]
+            pending.extend([getattr(item, name) for name in names])
+    return True

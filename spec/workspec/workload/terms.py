@@ -19,14 +19,12 @@ from workspec.workload.rules import (
     conflicting_fields,
     deadline_instant,
     holds_secret,
+    holds_sound_leaves,
     is_secret,
     is_sound_json,
-    is_text,
-    numbers_in,
     recorded_reason,
     scope_of,
     scope_of_terms,
-    texts_in,
 )
 from workspec.workload.vocabulary import RetryPolicy, State
 
@@ -344,11 +342,7 @@ def unsound_request(scope: Scope) -> bool:
     if policy is not None and (policy.backoff not in BACKOFFS or not _fits_policy(policy)):
         return True
     durations = () if request.timeouts is None else _durations(request.timeouts)
-    return (
-        not all(is_text(text) for text in texts_in(request))
-        or any(duration is not None and duration < 0 for duration in durations)
-        or any(not MIN_I64 <= number <= MAX_I64 for number in numbers_in(request))
-    )
+    return not holds_sound_leaves(request) or any(duration is not None and duration < 0 for duration in durations)
 
 
 def _fits_policy(policy: RetryPolicy) -> bool:
