@@ -46,7 +46,7 @@ class Effort(StrEnum):
 EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 200, Effort.DEEP: 6000}
 """Examples of the stateful suite."""
 
-WALKS: Final = {Effort.QUICK: 100, Effort.CI: 600, Effort.DEEP: 30000}
+WALKS: Final = {Effort.QUICK: 100, Effort.CI: 300, Effort.DEEP: 30000}
 """Walks of the walk suite."""
 
 SUITES: Final = ("scenarios", "tour", "walk", "stateful")
