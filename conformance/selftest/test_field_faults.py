@@ -62,7 +62,8 @@ def test_is_found_by_the_cases_of_its_requirements(contract: str, fault: Fault) 
     found = next(failures(contract, fault), None)
     assert found is not None
     case, failure = found
-    assert failure.requirement in fault.requirements
+    # A case may see it first where another rule meets it, and is then named by what it was written for.
+    assert failure.requirement in {*fault.requirements, case.header.requirements[0]}
     with StoreUnderTest.of(describe("the specification", of(bindings()[contract]))) as right:
         assert run_case(right, case).verdict is Verdict.PASSED
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from workcert import plugin
-from workcert.cases.library import builtin_names
 from workcert.run.engine import SUITES, Effort
+from workcert.tour.library import every_case
 
 CONFORMANCE = Path(__file__).parents[1]
 MEMORY = "workstore.backends:MEMORY"
 TEMPLATE = "workcert.templates.workload:BACKEND"
 CONTRACTS = ("workload", "jobs")
-CASES = sum(len(builtin_names(contract)) for contract in CONTRACTS)
+CASES = sum(len(every_case(contract)) for contract in CONTRACTS)
 
 
 def suites(directory: Path, *arguments: str) -> tuple[int, str]:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from types import FunctionType
 from typing import Any, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from workcert.binding import bindings
 from workstore.backends import MemoryJobsBackend
@@ -40,6 +40,8 @@ class Edit:
 
     def _code(self, function: FunctionType) -> Any:
         source = textwrap.dedent(inspect.getsource(function))
+        # What an edit may say, whether its module imports it or not.
+        function.__globals__.setdefault("evolve", evolve)
         assert source.count(self.old) == 1, f"{function.__qualname__} has not once: {self.old}"
         flags = __future__.annotations.compiler_flag
         made: dict[str, Any] = {}

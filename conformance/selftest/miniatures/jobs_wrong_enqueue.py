@@ -102,23 +102,23 @@ ENVELOPES = (
     stored(
         "header names are lower-cased",
         "TYP-02 TYP-01",
-        "    return evolve(\n        envelope,",
-        "    return evolve(\n"
+        "    return changed(\n        envelope,",
+        "    return changed(\n"
         "        envelope, headers={name.lower(): value for name, value in envelope.headers.items()},",
     ),
     stored(
         "blanks around a payload are lost",
         "TYP-01",
-        "    return evolve(\n        envelope,",
-        "    return evolve(\n        envelope, payload=envelope.payload.strip(),",
+        "    return changed(\n        envelope,",
+        "    return changed(\n        envelope, payload=envelope.payload.strip(),",
     ),
     stored("the caller's attempts are kept", "ENQ-10 ENQ-11 GEN-08", "        attempt=0,\n", ""),
     stored("a weight is cut to a byte", "TYP-01", "weight=envelope.weight or 1", "weight=envelope.weight & 255 or 1"),
     stored(
         "a partition is lower-cased",
         "TYP-01",
-        "    return evolve(\n        envelope,",
-        "    return evolve(\n        envelope, partition_key=envelope.partition_key.lower(),",
+        "    return changed(\n        envelope,",
+        "    return changed(\n        envelope, partition_key=envelope.partition_key.lower(),",
     ),
     edited(
         "a kind may begin with a dash",

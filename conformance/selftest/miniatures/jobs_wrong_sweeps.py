@@ -22,7 +22,7 @@ SWEEPS = (
         "PRM-02",
         Edit(
             sweeps.promote_due,
-            "view.put(evolve(view.present(job_id), state=State.AVAILABLE))",
+            "view.put(changed(view.present(job_id), state=State.AVAILABLE))",
             "view.put(due_at(view.present(job_id), State.AVAILABLE, now_ms))",
         ),
     ),
