@@ -100,6 +100,7 @@ def test_a_right_store_is_caught_by_nothing() -> None:
     [
         ("workload", ("bound is moved", "claim: WRK-CLM-06", "+ 1"), "WRK-CLM-06"),
         ("jobs", ("check is dropped", "enqueue: JOB-ENQ-06"), "JOB-ENQ-06"),
+        ("jobs", ("check is dropped", "ack retry: JOB-ACK-01 JOB-ACK-02"), "JOB-ACK-01"),
     ],
 )
 def test_a_fault_is_named_by_the_rule_that_is_wrong(contract: str, parts: tuple[str, ...], requirement: str) -> None:

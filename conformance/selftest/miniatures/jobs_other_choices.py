@@ -158,7 +158,9 @@ CODES = {
 }
 
 
-class OtherCodes(Outside):
+class Respelling(Outside):
+    """Refusals pass through `respelled`."""
+
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.inner, name)
         if not callable(found) or name in ("close", "reset", "begin"):
@@ -168,29 +170,27 @@ class OtherCodes(Outside):
             try:
                 return found(**arguments)
             except JobError as refused:
-                raise JobError(CODES.get(refused.code, refused.code), refused.details) from None
+                raise self.respelled(refused) from None
 
         return spelled
 
+    def respelled(self, refused: JobError) -> JobError:
+        return refused
 
-class OwnReasons(Outside):
+
+class OtherCodes(Respelling):
+    def respelled(self, refused: JobError) -> JobError:
+        return JobError(CODES.get(refused.code, refused.code), refused.details)
+
+
+class OwnReasons(Respelling):
     """What is wrong with a call is said in words of its own."""
 
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.inner, name)
-        if not callable(found) or name in ("close", "reset", "begin"):
-            return found
-
-        def spelled(**arguments: Any) -> Any:
-            try:
-                return found(**arguments)
-            except JobError as refused:
-                given = dict(refused.details or {})
-                if "reason" in given:
-                    given["reason"] = own_reason(given["reason"])
-                raise JobError(refused.code, given) from None
-
-        return spelled
+    def respelled(self, refused: JobError) -> JobError:
+        given = dict(refused.details or {})
+        if "reason" in given:
+            given["reason"] = own_reason(given["reason"])
+        return JobError(refused.code, given)
 
 
 def own_reason(reason: str) -> str:

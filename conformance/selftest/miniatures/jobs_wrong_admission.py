@@ -121,7 +121,7 @@ FAIRNESS = (
     ),
     edited(
         "a draw looks at no more rows than twice its capacity",
-        "FAIR-02 ADM-13 FAIR-03",
+        "FAIR-02 ADM-13",
         Edit(
             admission._candidates,
             "first = next(candidates, None)",

@@ -21,7 +21,7 @@ from workcert.judge.unread import late_reading, of_write
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
 from workspec.core.choice import UNSEEN, ChoiceKind, NotAsserted
-from workspec.core.interpreter import Committed, Decision, Refused, commit, decide
+from workspec.core.interpreter import Accepted, Committed, Decision, Refused, commit, decide
 from workspec.core.record import State
 from workspec.core.rule import Batch, Draw, Operation
 from workspec.core.scope import Call
@@ -420,10 +420,22 @@ class Judge(Ledger):
             except NotAsserted:
                 continue
             moved = scope.key is not None and state.get(scope.key) is not self.state.get(scope.key)
-            if (conflict and moved) or self._judge_answer(older, observed, _unread) is None:
+            explains = self._judge_answer(older, observed, _unread) is None and self._shows_what_it_wrote(older, read)
+            if (conflict and moved) or explains:
                 text = f"{failure.text}. On an older state of the store this answer would be right"
                 return evolve(failure, requirements=stale.requirements, text=text)
         return failure
+
+    def _shows_what_it_wrote(self, older: Committed, read: Read) -> bool:
+        """A call that would have written on an older state has written just that, as far as rows can be read."""
+        changes = (change for part in older.decision.parts for change in part.changes)
+        for change in changes if isinstance(older.outcome, Accepted) else ():
+            if change.record is None or not self.legible(change.key):
+                continue
+            row = read(change.key)
+            if row is not None and differences(self.binding.present(change.record), row.record):
+                return False
+        return True
 
 
 def _typed(value: Any) -> str:

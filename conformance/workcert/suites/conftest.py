@@ -6,17 +6,24 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from workcert.backends.registry import LoadedBackend
+from workcert.cases.model import Case
 from workcert.cli.complaint import ReadableError, readable
 from workcert.cli.kept import KEPT, keep_cases
 from workcert.plugin import wanted
 from workcert.report import failure_text
 from workcert.report.failures import failures_of
-from workcert.run.events import CaseEnded, Verdict
+from workcert.run.case import run_case
+from workcert.run.engine import Options, emit_case
+from workcert.run.events import CaseEnded, Emit, Event, Verdict
 from workcert.run.store import StoreUnderTest
+
+Generating: TypeAlias = "Callable[[StoreUnderTest, Options, Emit], object]"
+"""A suite that makes its own steps, from a store, options and a place for its events."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -75,3 +82,47 @@ def workcert_guard(workcert_store: StoreUnderTest) -> Callable[[], AbstractConte
             pytest.fail(f"could not run: {fault}", pytrace=False)
 
     return guarded
+
+
+@pytest.fixture
+def workcert_case(
+    workcert_store: StoreUnderTest,
+    workcert_guard: Callable[[], AbstractContextManager[None]],
+    workcert_verdict: Callable[[Sequence[CaseEnded]], None],
+) -> Callable[[str, Case], None]:
+    """Runs one case of a suite, and ends the test as it ended."""
+
+    def run(suite: str, case: Case) -> None:
+        ended: list[CaseEnded] = []
+        with workcert_guard():
+            emit_case(workcert_store, suite, case, run_case(workcert_store, case), _ends_in(ended))
+        workcert_verdict(ended)
+
+    return run
+
+
+@pytest.fixture
+def workcert_generated(
+    workcert_store: StoreUnderTest,
+    workcert_guard: Callable[[], AbstractContextManager[None]],
+    workcert_verdict: Callable[[Sequence[CaseEnded]], None],
+) -> Callable[[Generating, Options], None]:
+    """Runs a suite that makes its own steps, and ends the test as it ended."""
+
+    def run(suite: Generating, options: Options) -> None:
+        ended: list[CaseEnded] = []
+        with workcert_guard():
+            suite(workcert_store, options, _ends_in(ended))
+        workcert_verdict(ended)
+
+    return run
+
+
+def _ends_in(ended: list[CaseEnded]) -> Emit:
+    """Keeps the ends of cases; the steps of a long run are not kept."""
+
+    def emit(event: Event) -> None:
+        if isinstance(event, CaseEnded):
+            ended.append(event)
+
+    return emit

@@ -43,7 +43,7 @@ SYMPTOMS: Final[Mapping[str, tuple[str, ...]]] = {
     "JOB-DTY-01": _all("DTY-02 DTY-03 DTY-04"),
     "JOB-ADM-06": _all("GEN-07 OPR-04 ADM-08 CKP-02"),
     "JOB-ADM-12": _all("STK-02"),
-    "JOB-FAIR-03": _all("PAU-01 ADM-14 FAIR-04 FAIR-01"),
+    "JOB-FAIR-03": _all("PAU-01 ADM-14 FAIR-04 FAIR-01 FAIR-02 ADM-13"),
     "JOB-EVT-01": _all("EVT-03 EVT-04 QUA-08"),
     "JOB-ENQ-02": _all("ENQ-10 TYP-01 TYP-02"),
     "JOB-VAL-21": _all("ENQ-05 ENQ-07"),

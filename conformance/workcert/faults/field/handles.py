@@ -101,7 +101,7 @@ class _Racing(Handle):
         return self._raced(name, arguments)
 
     def _raced(self, name: str, arguments: dict[str, Any]) -> Any:
-        raise NotImplementedError
+        raise AssertionError(f"{name}({', '.join(arguments)}): each race says what it does")
 
     def _let_others_in(self) -> None:
         paused, self._paused = self._paused, None
