@@ -11,7 +11,8 @@ from attrs import define, field
 from workcert.binding import Binding
 from workcert.cases.model import Call, Frozen, Inject, Plain, Restart, Together, Transaction
 from workcert.codec import CodecError, structure
-from workcert.judge.judge import Judge, Judged, Stale
+from workcert.judge.comparing import Stale
+from workcert.judge.judge import Judge, Judged
 from workcert.judge.ledger import Row
 from workcert.judge.verdict import END, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
