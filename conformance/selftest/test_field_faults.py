@@ -13,23 +13,21 @@ from workcert.backends.registry import describe
 from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.cases.library import builtin_cases
-from workcert.cases.model import Case, Restart, Together, calls_of, every_step, unrolled
+from workcert.cases.model import Case, Restart, every_step
 from workcert.faults.derived import derived
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.field import NOT_APPLICABLE, field_faults
 from workcert.faults.field.model import Tier
+from workcert.faults.footprint import MOST_CHEAP, cost
 from workcert.faults.restarts import forgotten_facts
 from workcert.faults.views import stale_views
 from workcert.judge.verdict import Failure
-from workcert.references import Copies
 from workcert.run.case import run_case
 from workcert.run.events import Verdict
 from workcert.run.store import StoreUnderTest
 
 CONTRACTS = ("workload", "jobs")
 FAULTS = [(contract, fault) for contract in CONTRACTS for fault in field_faults(bindings()[contract])]
-MOST_ROWS = 600
-"""Of a case here: what needs more is found by longer runs as well."""
 
 
 def own_cases(contract: str, fault: Fault) -> list[Case]:
@@ -45,15 +43,7 @@ def restarts(case: Case) -> bool:
 
 @cache
 def by_cost(contract: str) -> tuple[Case, ...]:
-    return tuple(sorted((case for case in builtin_cases(contract) if cost(case) <= MOST_ROWS), key=cost))
-
-
-def cost(case: Case) -> int:
-    """Calls and rows of a case."""
-    rounds = max((step.rounds for step in every_step(case.steps) if isinstance(step, Together)), default=1)
-    batches = [call.args.get("envelopes", ()) for call in calls_of(case)]
-    rows = sum(batch.count if isinstance(batch, Copies) else len(batch) for batch in batches)
-    return rounds * sum(1 for _step in unrolled(case.steps)) + rows
+    return tuple(sorted((case for case in builtin_cases(contract) if cost(case) <= MOST_CHEAP), key=cost))
 
 
 def failures(contract: str, fault: Fault) -> Iterator[tuple[Case, Failure]]:

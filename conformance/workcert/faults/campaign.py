@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from typing import Final
 
 from attrs import evolve, frozen
 
@@ -16,7 +17,7 @@ from workcert.cases.model import Case
 from workcert.faults.derived import derived
 from workcert.faults.fault import Fault
 from workcert.faults.field import field_faults
-from workcert.faults.footprint import Footprint, footprints
+from workcert.faults.footprint import MOST_CHEAP, Footprint, cost, footprints
 from workcert.faults.grades import SURVIVED, Grade
 from workcert.faults.grading import TOUR, Found, Suites, grade, signature
 from workcert.faults.restarts import forgotten_facts
@@ -24,6 +25,10 @@ from workcert.faults.views import stale_views
 from workcert.run.engine import Effort, Options
 from workcert.tour.suite import selected
 from workcert.walk import run_walk
+
+SCENARIOS: Final = "scenarios"
+VOLUME: Final = "scenarios of volume"
+WALK: Final = "walk"
 
 
 @cache
@@ -80,7 +85,8 @@ def _graded(asked: Asked, number: int) -> Graded:
     caught = evolve(
         said,
         fate=str(found.fate),
-        suite=found.suite,
+        # For a certificate they are one suite.
+        suite=SCENARIOS if found.suite == VOLUME else found.suite,
         requirement=found.requirement,
         calls=found.calls,
         length=found.length,
@@ -91,12 +97,18 @@ def _graded(asked: Asked, number: int) -> Graded:
 
 @cache
 def _suites(contract: str, effort: Effort, seed: int) -> Suites:
-    """The tours come first, and in each suite the cheapest cases: what a short one finds is soon found and shrunk."""
+    """The tours come first, and of the scenarios those of volume last; in each suite the cheapest cases: what a short
+    one finds is soon found and shrunk."""
     binding = bindings()[contract]
 
-    def by_cost(cases: Sequence[Case]) -> list[Footprint]:
-        return sorted(footprints(binding, cases), key=lambda each: each.steps)
+    def by_cost(cases: Iterable[Case]) -> list[Footprint]:
+        return sorted(footprints(binding, tuple(cases)), key=lambda each: each.steps)
 
     options = Options(effort=effort, seed=seed, explains=False)
-    of_cases = ((TOUR, by_cost(selected(contract, ()))), ("scenarios", by_cost(builtin_cases(contract))))
-    return Suites(of_cases, (("walk", run_walk),), options)
+    cases = builtin_cases(contract)
+    of_cases = (
+        (TOUR, by_cost(selected(contract, ()))),
+        (SCENARIOS, by_cost(case for case in cases if cost(case) <= MOST_CHEAP)),
+        (VOLUME, by_cost(case for case in cases if cost(case) > MOST_CHEAP)),
+    )
+    return Suites(of_cases, ((WALK, run_walk),), options)

@@ -12,7 +12,7 @@ from attrs import define, evolve, field
 from tabulate import tabulate
 
 from workcert.binding import bindings
-from workcert.faults.campaign import Asked, Graded, faults_of, graded
+from workcert.faults.campaign import SCENARIOS, VOLUME, WALK, Asked, Graded, faults_of, graded
 from workcert.faults.equivalence import proven
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.grades import EQUIVALENT, SURVIVED, Grade, Grades, as_text, place
@@ -23,8 +23,10 @@ from workspec.core.contract import digest
 
 ALL_CAUGHT, SURVIVORS = 0, 1
 MOST_LISTED: Final = 40
-LATER: Final = ("scenarios", "walk")
-"""The suites for what the tours leave standing."""
+FIRST: Final = (TOUR, SCENARIOS)
+"""By these every fault is tried: a configuration is small, and a bound that lies outside of it is a scenario's."""
+LATER: Final = (VOLUME, WALK)
+"""By these, which take long, what no search has shown to be no fault."""
 
 
 def chosen(faults: Sequence[Fault], *, sample: int | None, only: Sequence[str]) -> tuple[int, ...]:
@@ -58,12 +60,11 @@ def run(
         0 when every fault was caught or shown to be none, 1 when one survived.
     """
     progress = Progress(len(numbers))
-    asked = Asked(contract, tuple(numbers), effort, seed, (TOUR,))
+    asked = Asked(contract, tuple(numbers), effort, seed, FIRST)
     done = {each.number: each for each in progress.told(graded(asked, processes))}
     faults = faults_of(contract)
     left = [number for number, each in done.items() if each.found is None]
     proofs = proven(bindings()[contract], [faults[number] for number in left], progress.tell_proofs)
-    # What nobody can find takes longest, so that only what is nowhere shown to be no fault is looked for on.
     left = [number for number in left if faults[number].name not in proofs]
     progress.goes_on_with(len(left))
     again = evolve(asked, numbers=tuple(left), suites=LATER)

@@ -14,13 +14,16 @@ from workcert.backends.protocol import Ability
 from workcert.backends.registry import describe
 from workcert.backends.specification import of
 from workcert.binding import Binding
-from workcert.cases.model import Case, Restart, every_step
+from workcert.cases.model import Case, Restart, Together, calls_of, every_step, unrolled
 from workcert.faults.fault import Fault
 from workcert.judge.verdict import StepRun
+from workcert.references import Copies
 from workcert.run.case import run_case
 from workcert.run.store import StoreUnderTest
 from workspec.core.scope import Call
 
+MOST_CHEAP = 600
+"""Calls and rows of a case that is cheap: what needs more is about volume."""
 BY_THE_KIT = frozenset({"freeze_clock"})
 """What the kit calls on its own account, beside the reads of the contract."""
 
@@ -39,6 +42,14 @@ class Footprint:
         if fault.needs == Ability.RESTART and not self.restarts:
             return False
         return not fault.touched or bool(fault.touched & (self.operations | by_the_kit))
+
+
+def cost(case: Case) -> int:
+    """The calls of a case, with its rounds, and the rows that it asks for."""
+    rounds = max((step.rounds for step in every_step(case.steps) if isinstance(step, Together)), default=1)
+    batches = [call.args.get("envelopes", ()) for call in calls_of(case)]
+    rows = sum(batch.count if isinstance(batch, Copies) else len(batch) for batch in batches)
+    return rounds * sum(1 for _step in unrolled(case.steps)) + rows
 
 
 def by_the_kit(binding: Binding) -> frozenset[str]:

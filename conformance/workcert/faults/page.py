@@ -20,9 +20,10 @@ def page(kept: Sequence[Grades]) -> str:
         GENERATED,
         "# Seeded faults",
         "A pass is worth what it would have found. Each rule of a contract was made wrong in every way that its form "
-        "allows, and faults that stores have in the field were made by hand. Each wrong store was tried by the tours. "
-        "What these leave standing is laid beside the right rules by search, within configurations that are named; "
-        "what can be told apart there is tried by the scenarios and by the walk. Nothing else may survive.",
+        "allows, and faults that stores have in the field were made by hand. Each wrong store was tried by the tours "
+        "and by the scenarios. What these leave standing is laid beside the right rules by search, within "
+        "configurations that are named; what can be told apart there is tried by the scenarios of volume and by the "
+        "walk. Nothing else may survive.",
         *(block for grades in kept for block in _contract(grades)),
     ]
     return "\n\n".join(blocks) + "\n"
