@@ -42,7 +42,7 @@ def _contract(grades: Grades) -> Iterator[str]:
         yield "### Seen in the field"
         yield table(
             ("fault", "needs", "fate", "named as", "steps"),
-            [(plain(_bare(g)), plain(g.tier), plain(g.fate), code(g.requirement), str(g.length)) for g in field],
+            [(plain(_bare(g)), plain(g.tier), plain(g.fate), _named(g), str(g.length)) for g in field],
         )
     yield from _listed("### Survived", "needs", [(g.name, g.tier) for g in grades.of((SURVIVED,))])
     alike = [(g.name, g.proof) for g in grades.of((EQUIVALENT,))]
@@ -51,16 +51,7 @@ def _contract(grades: Grades) -> Iterator[str]:
     caught = [grade for grade in grades.faults if grade.caught]
     yield table(
         ("fault", "suite", "named as", "calls", "steps"),
-        [
-            (
-                plain(g.name),
-                plain(g.suite),
-                code(g.requirement) if g.length else plain(g.fate),
-                str(g.calls),
-                str(g.length),
-            )
-            for g in caught
-        ],
+        [(plain(g.name), plain(g.suite), _named(g), str(g.calls), str(g.length)) for g in caught],
     )
 
 
