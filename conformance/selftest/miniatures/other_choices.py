@@ -11,8 +11,11 @@ import attrs
 from attrs import evolve, frozen
 
 from workcert import NOT_SHOWN
+from workcert.backends.specification import of
+from workcert.binding import bindings
 from workcert.faults.changes import with_operation
 from workspec.core.choice import OTHER, Choice
+from workspec.core.rule import AnyOperation
 from workspec.core.scope import Scope
 from workspec.workload.operations import CLAIM
 from workspec.workload.rules import scope_of
@@ -130,6 +133,21 @@ class LongSteps(Answering):
         return {key: None if version is None else 5 * version + 2 for key, version in rows.items()}
 
 
+class NumbersOfItsOwn(Answering):
+    """Events are numbered with gaps, or not at all."""
+
+    def shown(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.shown(item) for item in value]
+        if not hasattr(value, "workload"):
+            return value
+        history = tuple(
+            evolve(event, sequence=7 * event.sequence if number else NOT_SHOWN)
+            for number, event in enumerate(value.workload.execution_history)
+        )
+        return evolve(value, workload=evolve(value.workload, execution_history=history))
+
+
 class Reticent(Answering):
     """Attempts and history are not shown."""
 
@@ -154,11 +172,25 @@ def readiness_reversed() -> Variant:
     return Variant("readiness in another order", lambda: Wrapped(Reversed))
 
 
+def open_places_last() -> Variant:
+    """Every check whose place among the others is left open stands last."""
+    binding = bindings()["workload"]
+    operations = binding.contract.operations
+    contract = evolve(binding.contract, operations=tuple(evolve(each, checks=_open_last(each)) for each in operations))
+    return Variant("checks whose place is open stand last", lambda: of(binding, contract))
+
+
+def _open_last(operation: AnyOperation) -> tuple[Any, ...]:
+    return tuple(sorted(operation.checks, key=lambda check: getattr(check, "unordered", False)))
+
+
 VARIANTS = (
     Variant("lists for tuples, texts for enumerations", lambda: Wrapped(PlainTypes)),
     Variant("row versions in steps of five", lambda: Wrapped(LongSteps)),
+    Variant("events numbered with gaps, the first not at all", lambda: Wrapped(NumbersOfItsOwn)),
     Variant("attempts and history not shown", lambda: Wrapped(Reticent)),
     readiness_reversed(),
+    open_places_last(),
     choosing("opaque ids", workload_id=of_scope, claim_id=opaque, attempt_id=opaque),
     choosing("tokens in steps of seven", fencing_token=lambda scope: scope.facts.last_token + 7),
     choosing("other hashes", input_hash=opaque, output_hash=opaque),

@@ -240,6 +240,17 @@ class NumberedEvidence(Around):
         return evolve(found, workload=evolve(found.workload, execution_history=history))
 
 
+class EventsNumberedAlike(Around):
+    """Every event is shown as the first."""
+
+    def get(self, **arguments: Any) -> Any:
+        found = self.inner.get(**arguments)
+        if found is None:
+            return None
+        history = tuple(evolve(event, sequence=1) for event in found.workload.execution_history)
+        return evolve(found, workload=evolve(found.workload, execution_history=history))
+
+
 class RaisingRead(Around):
     """A read of unknown work raises."""
 
@@ -347,6 +358,7 @@ WRONG_HANDLES = (
     wrapped(BoastfulPass, "EDL-01"),
     wrapped(RepeatingPass, "EDL-01 EDL-02"),
     wrapped(UnsortedRecovery, "REC-01"),
+    wrapped(EventsNumberedAlike, "INV-01"),
     wrapped(NumberedEvidence, "GEN-05"),
     wrapped(RaisingRead, "PRT-12 PRT-06"),
     wrapped(ThreeExpired, "EDL-01"),

@@ -86,10 +86,12 @@ def _parts(kept: type[Any], log: type[Any] | None) -> Iterator[_Part]:
         yield _Part(kept, ())
     else:
         yield from (_Part(kept, (member.name,), in_log=True) for member in attrs.fields(log))
-    yield from (_Part(kept, path) for path in _paths(kept) if path[0] not in _IDENTITY)
+    yield from (_Part(kept, path) for path in _paths(kept) if path[0] not in _IDENTITY | _KEPT_BY_NO_STORE)
 
 
 _IDENTITY: Final = frozenset({"id", "workload_id", "state", "name", "queue", "fingerprint", "key"})
+_KEPT_BY_NO_STORE: Final = frozenset({"used_ids"})
+"""The model's own notes: which ids were given out stands in the attempts, and a store only draws new ones."""
 
 
 def _paths(carrier: type[Any]) -> Iterator[tuple[str, ...]]:

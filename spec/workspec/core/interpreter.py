@@ -64,8 +64,8 @@ def decide(
     if isinstance(operation, Operation):
         return _decide_operation(contract, operation, scope, without)
     if isinstance(operation, Batch):
-        return _decide_batch(contract, operation, scope)
-    return _decide_draw(contract, operation, scope)
+        return _decide_batch(contract, operation, scope, without)
+    return _decide_draw(contract, operation, scope, without)
 
 
 def commit(contract: Contract, state: State, decision: Decision, late: Collection[str] = ()) -> Committed:
@@ -157,11 +157,11 @@ def _end_with(check: Check, key: str, operation: AnyOperation, scope: Scope, dra
     return Decision(operation, scope, outcome, draft.parts(scope.key), key, check.requirements)
 
 
-def _decide_batch(contract: Contract, operation: Batch, scope: Scope) -> Decision:
+def _decide_batch(contract: Contract, operation: Batch, scope: Scope, without: Container[str] = ()) -> Decision:
     keys = iter(keys_of_checks(operation))
     for first in operation.checks:
         key = next(keys)
-        if _holds(first, key, scope):
+        if key not in without and _holds(first, key, scope):
             return _end_with(first, key, operation, scope, Draft(contract, scope, operation.name))
     elements = list(operation.elements(scope))
     scopes = [_element_scope(scope, operation, element, index) for index, element in enumerate(elements)]
@@ -172,7 +172,7 @@ def _decide_batch(contract: Contract, operation: Batch, scope: Scope) -> Decisio
         phase_keys = [next(keys) for _ in phase.checks]
         for index, inner in enumerate(scopes):
             for check, key in zip(phase.checks, phase_keys, strict=True):
-                if not alive[index] or not _holds(check, key, inner):
+                if not alive[index] or key in without or not _holds(check, key, inner):
                     continue
                 if not isinstance(check, Skip):
                     return _end_with(check, key, operation, inner, drafts[index])
@@ -204,11 +204,11 @@ def _element_scope(outer: Scope, operation: Batch, element: Any, index: int) -> 
     return inner
 
 
-def _decide_draw(contract: Contract, operation: Draw, scope: Scope) -> Decision:
+def _decide_draw(contract: Contract, operation: Draw, scope: Scope, without: Container[str]) -> Decision:
     keys = keys_of_checks(operation)
     first_gate = len(operation.checks)
     for first, key in zip(operation.checks, keys, strict=False):
-        if _holds(first, key, scope):
+        if key not in without and _holds(first, key, scope):
             return _end_with(first, key, operation, scope, Draft(contract, scope, operation.name))
     draft = Draft(contract, scope, operation.name)
     taken: list[str] = []
@@ -221,7 +221,7 @@ def _decide_draw(contract: Contract, operation: Draw, scope: Scope) -> Decision:
         scope.element = candidate
         scope.settled.clear()
         for check, key in zip(operation.gate, keys[first_gate:], strict=True):
-            if _holds(check, key, scope):
+            if key not in without and _holds(check, key, scope):
                 draft.take(check.committing)
                 break
         else:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
+
+from attrs import evolve
 
 from workspec.core.contract import Invariant
 from workspec.workload.tables import TRANSITIONS
@@ -27,8 +30,17 @@ def _pairs_are_legal(workload: Workload) -> bool:
 def _history_grows(before: Workload | None, after: Workload | None, _code: str | None) -> bool:
     if before is None or after is None:
         return before is None
-    kept = after.execution_history[: len(before.execution_history)]
-    return kept == before.execution_history
+    earlier, kept = before.execution_history, after.execution_history[: len(before.execution_history)]
+    return kept == earlier or _unnumbered(kept) == _unnumbered(earlier)
+
+
+def _unnumbered(history: Sequence[Event]) -> list[Event]:
+    """A store may number what it took over from elsewhere in its own way (G-16)."""
+    return [evolve(event, sequence=0) for event in history]
+
+
+def _events_rise(workload: Workload) -> bool:
+    return all(earlier.sequence < later.sequence for earlier, later in pairwise(workload.execution_history))
 
 
 def _claim_matches_state(workload: Workload) -> bool:
@@ -161,6 +173,7 @@ INVARIANTS: Final = (
         "execution_history[].from_state execution_history[].to_state",
     ),
     _invariant("WRK-INV-01", "step", "the history is only appended to", _history_grows, "execution_history"),
+    _invariant("WRK-INV-01", "record", "events are numbered in order", _events_rise, "execution_history[].sequence"),
     _invariant(
         "WRK-INV-02",
         "record",
