@@ -15,7 +15,7 @@ from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.faults.changes import with_operation
 from workspec.core.choice import OTHER, Choice
-from workspec.core.rule import AnyOperation
+from workspec.core.orders import may_come_first
 from workspec.core.scope import Scope
 from workspec.workload.operations import CLAIM
 from workspec.workload.rules import scope_of
@@ -172,16 +172,16 @@ def readiness_reversed() -> Variant:
     return Variant("readiness in another order", lambda: Wrapped(Reversed))
 
 
-def open_places_last() -> Variant:
-    """Every check whose place among the others is left open stands last."""
-    binding = bindings()["workload"]
-    operations = binding.contract.operations
-    contract = evolve(binding.contract, operations=tuple(evolve(each, checks=_open_last(each)) for each in operations))
-    return Variant("checks whose place is open stand last", lambda: of(binding, contract))
+def in_order(name: str, place: Callable[[Any], bool]) -> Variant:
+    """The checks of each operation sorted by this, False first."""
+    contract = bindings()["workload"].contract
+    operations = (evolve(each, checks=tuple(sorted(each.checks, key=place))) for each in contract.operations)
+    changed = evolve(contract, operations=tuple(operations))
+    return Variant(name, lambda: of(bindings()["workload"], changed))
 
 
-def _open_last(operation: AnyOperation) -> tuple[Any, ...]:
-    return tuple(sorted(operation.checks, key=lambda check: getattr(check, "unordered", False)))
+def is_open(check: Any) -> bool:
+    return getattr(check, "unordered", False)
 
 
 VARIANTS = (
@@ -190,7 +190,8 @@ VARIANTS = (
     Variant("events numbered with gaps, the first not at all", lambda: Wrapped(NumbersOfItsOwn)),
     Variant("attempts and history not shown", lambda: Wrapped(Reticent)),
     readiness_reversed(),
-    open_places_last(),
+    in_order("checks whose place is open stand last", is_open),
+    in_order("arguments are looked at before all else", lambda check: not may_come_first(check)),
     choosing("opaque ids", workload_id=of_scope, claim_id=opaque, attempt_id=opaque),
     choosing("tokens in steps of seven", fencing_token=lambda scope: scope.facts.last_token + 7),
     choosing("other hashes", input_hash=opaque, output_hash=opaque),

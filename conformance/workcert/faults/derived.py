@@ -32,6 +32,7 @@ from workcert.faults.positions import (
 from workspec.core.choice import Choice
 from workspec.core.condition import Comparison, Condition, Term
 from workspec.core.contract import Contract
+from workspec.core.orders import may_come_first
 from workspec.core.rewrite import Mapped
 from workspec.core.rule import (
     AnyOperation,
@@ -133,11 +134,11 @@ def _answer_alike(first: Check, second: Check) -> bool:
     """Whoever comes first, the caller gets the same, or the contract leaves it open."""
     if isinstance(first, Refuse) and isinstance(second, Refuse):
         silent = first.details is None and second.details is None and not first.committing and not second.committing
-        return first.unordered or (silent and first.code == second.code)
+        return first.unordered or may_come_first(second) or (silent and first.code == second.code)
     if isinstance(first, Skip) and isinstance(second, Skip):
         # An element is passed over all the same.
         return not first.committing and not second.committing
-    return isinstance(first, Refuse) and first.unordered
+    return may_come_first(second) or (isinstance(first, Refuse) and first.unordered)
 
 
 # Bounds --------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ judge reads through a handle of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,7 @@ from workcert.judge.verdict import Failure
 from workcert.run.calling import Answered, Observed, Refusal
 from workspec.core.choice import UNSEEN, ChoiceKind, NotAsserted
 from workspec.core.interpreter import Committed, Decision, commit, decide
+from workspec.core.orders import other_orders
 from workspec.core.record import State
 from workspec.core.rule import Batch
 from workspec.core.scope import Call
@@ -95,18 +97,19 @@ class Judge(Comparing):
     def _another_order(
         self, call: Call, now_s: int, observed: Observed, read: Read, decision: Decision
     ) -> Judged | None:
-        """Where the place of the deciding check is not asserted, the answer of a later one is as right."""
-        without: set[str] = set()
-        while decision.rule is not None and decision.unordered:
-            without.add(decision.rule)
-            chooser = self._chooser(observed, read)
-            try:
-                decision = decide(self.binding.contract, self.state, call, now_s, chooser, without)
-            except NotAsserted:
-                return None
-            judged = self.half(decision, observed, read, chooser)
-            if decision.rule is not None and judged.failure is None:
-                return judged
+        """Where the place of a check is not asserted, the answer in another order is as right."""
+        contract = self.binding.contract
+
+        def decide_without(keys: Container[str]) -> Decision:
+            return decide(contract, self.state, call, now_s, self._chooser(observed, read), keys)
+
+        with suppress(NotAsserted):
+            for other in other_orders(decision, decide_without):
+                chooser = other.scope.choose
+                assert isinstance(chooser, ObservingChooser)
+                judged = self.half(other, observed, read, chooser)
+                if judged.failure is None:
+                    return judged
         return None
 
     def _plain_read(self, call: Call, observed: Observed, stale: Sequence[State]) -> Judged | None:

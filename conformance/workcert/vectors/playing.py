@@ -15,6 +15,7 @@ from workcert.references import ReferenceFault, Refused, resolve
 from workspec.core.choice import Chooser
 from workspec.core.interpreter import Committed, Outcome, commit, decide
 from workspec.core.interpreter import Refused as ModelRefused
+from workspec.core.orders import other_orders
 from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 
@@ -135,19 +136,15 @@ class _Player:
         return call, self.binding.contract.instant(call, step.at)
 
     def _decided(self, call: ModelCall, now: int) -> tuple[Committed, tuple[Outcome, ...]]:
-        """The call as made, and every outcome that is right: where the place of the check that decides is not asserted,
-        a later one may as well."""
+        """The call as made, and every outcome that is right: where the place of a check is not asserted, there may be
+        several."""
         contract = self.binding.contract
         decision = decide(contract, self.state, call, now, self.choose)
         committed = commit(contract, self.state, decision)
         outcomes = [committed.outcome]
-        without: set[str] = set()
-        while decision.rule is not None and decision.unordered:
-            without.add(decision.rule)
-            decision = decide(contract, self.state, call, now, self.choose, without)
-            if decision.rule is None or decision.rule in without:
-                break
-            other = commit(contract, self.state, decision)
+        others = other_orders(decision, lambda keys: decide(contract, self.state, call, now, self.choose, keys))
+        for each in others:
+            other = commit(contract, self.state, each)
             if not _same_records(other.state, committed.state):
                 raise NotExportable("two checks may decide, and leave different records behind")
             outcomes += [] if other.outcome in outcomes else [other.outcome]
