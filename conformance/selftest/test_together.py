@@ -7,12 +7,17 @@ from typing import Any
 import pytest
 from attrs import evolve
 
+from workcert.backends.registry import describe
+from workcert.backends.specification import of
 from workcert.binding import bindings
+from workcert.cases import parse
+from workcert.cases.model import Together
 from workcert.judge import together
 from workcert.judge.judge import Judge
 from workcert.judge.together import Undecided, judge_together
 from workcert.judge.verdict import Kind
 from workcert.run.calling import Answered, Refusal
+from workcert.run.case import variants
 from workspec.core.interpreter import apply
 from workspec.core.scope import Call
 from workspec.jobs.contract import CONTRACT
@@ -68,3 +73,20 @@ def test_a_search_that_grows_too_large_is_no_verdict(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(together, "MOST_DECISIONS", 50)
     with pytest.raises(Undecided, match="no order was found among 50 decisions"):
         judged(LIMIT + 1)
+
+
+TWO_AT_ONCE = """{"format": 1, "contract": "jobs", "name": "two", "title": "two", "requirements": ["JOB-GEN-01"], \
+"profiles": [], "abilities": ["second_handle"], "config": {}, "handles": ["A", "B"], "digest": null}
+{"id": "t", "together": [\
+{"id": "a", "on": "A", "at_ms": 1000000, "call": "enqueue", "args": {"envelopes": [{"id": "a", "kind": "mail"}]}}, \
+{"id": "b", "on": "B", "at_ms": 1000000, "call": "enqueue", "args": {"envelopes": [{"id": "b", "kind": "mail"}]}}]}
+{"end": 1}
+"""
+
+
+def test_two_calls_at_once_are_begun_in_either_order() -> None:
+    """On a store that is fast, whoever is begun first is done first."""
+    backend = describe("fast", of(bindings()["jobs"]))
+    blocks = [step for each in variants(parse(TWO_AT_ONCE), backend) for step in each.steps]
+    orders = [[call.id for call in block.calls] for block in blocks if isinstance(block, Together)]
+    assert orders == [["a", "b"], ["b", "a"]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -77,8 +77,8 @@ Watch = Callable[[Execution, Plain, StepRun], None]
 def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None) -> CaseRun:
     """Run a case in all its variants, each on a fresh store; the first that fails decides.
 
-    A block of calls at once runs with threads as often as it asks, and, for two calls on a backend that can pause,
-    once with each of them committing between the halves of the other.
+    A block of calls at once runs with threads as often as it asks; for two calls once more in the other order, and, on
+    a backend that can pause, once with each of them committing between the halves of the other.
 
     Raises:
         Nothing of the backend's: what an adapter raises is part of the verdict.
@@ -98,10 +98,13 @@ def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: W
 
 
 def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
-    """The runs of a case: its rounds, then each forced interleaving of its blocks of two calls."""
+    """The runs of a case: its rounds, every other one with the calls begun the other way round, since on a fast store
+    the same call always comes first; then each forced interleaving of its blocks of two calls."""
     blocks = [step for step in every_step(case.steps) if isinstance(step, Together)]
-    for _ in range(max((block.rounds for block in blocks), default=1)):
-        yield case
+    rounds = max((block.rounds for block in blocks), default=1)
+    pairs = any(len(block.calls) == 2 for block in blocks)
+    for number in range(max(rounds, 2) if pairs else rounds):
+        yield _turned(case, blocks) if number % 2 else case
     if not backend.can("pause"):
         return
     for block in blocks:
@@ -111,7 +114,15 @@ def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
             yield _with(case, block, Frozen(block.id, second, (first,), block.note))
 
 
-def _with(case: Case, block: Together, instead: Frozen) -> Case:
+def _turned(case: Case, blocks: Sequence[Together]) -> Case:
+    for block in blocks:
+        expected = block.expect_one_of
+        combinations = None if expected is None else tuple(each[::-1] for each in expected)
+        case = _with(case, block, attrs.evolve(block, calls=block.calls[::-1], expect_one_of=combinations))
+    return case
+
+
+def _with(case: Case, block: Together, instead: Frozen | Together) -> Case:
     steps = tuple(instead if step is block else step for step in case.steps)
     return attrs.evolve(case, steps=steps)
 
