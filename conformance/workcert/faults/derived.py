@@ -19,13 +19,14 @@ from workcert.backends.specification import of
 from workcert.binding import Binding
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.positions import (
+    Asked,
     blocks,
-    check_lists,
     each_condition,
     each_leaf,
     each_step,
     events_of,
     ids_of,
+    keyed_check_lists,
     replaced_at,
     with_operation,
 )
@@ -63,6 +64,8 @@ class _Change:
     requirements: tuple[str, ...]
     touched: frozenset[str]
     specification: Contract
+    fires: frozenset[str] = frozenset()
+    asks: frozenset[str] = frozenset()
 
 
 def derived(binding: Binding) -> tuple[Fault, ...]:
@@ -87,43 +90,62 @@ def _fault(binding: Binding, change: _Change, twins: Counter[str]) -> Fault:
         change.touched,
         lambda: of(binding, specification),
         specification,
+        fires=change.fires,
+        asks=change.asks,
     )
 
 
 def _in_operation(contract: Contract, operation: AnyOperation) -> Iterator[_Change]:
     for make in (_dropped_checks, _swapped_checks, _moved_bounds, _dropped_steps, _negated, _committing):
-        for kind, place, requirements, changed in make(contract, operation):
+        for made in make(contract, operation):
             yield _Change(
-                kind,
-                f"{operation.name}: {place}",
-                requirements,
+                made.kind,
+                f"{operation.name}: {made.place}",
+                made.requirements,
                 frozenset({operation.name}),
-                with_operation(contract, changed),
+                with_operation(contract, made.changed),
+                frozenset(made.fires),
+                frozenset(made.asks),
             )
 
 
-Made = Iterator[tuple[Kind, str, tuple[str, ...], AnyOperation]]
+@frozen(eq=False)
+class _OfOperation:
+    """A changed operation; for the rest see `Fault`."""
+
+    kind: Kind
+    place: str
+    requirements: tuple[str, ...]
+    changed: AnyOperation
+    fires: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
+
+
+Made = Iterator[_OfOperation]
 
 
 # Checks --------------------------------------------------------------------------------------------------------------
 
 
 def _dropped_checks(_contract: Contract, operation: AnyOperation) -> Made:
-    for checks, put in check_lists(operation):
+    for checks, keys, put in keyed_check_lists(operation):
         for index, check in enumerate(checks):
             place = f"{' '.join(check.requirements)}, {check.when.text}"
-            yield Kind.DROPPED_CHECK, place, check.requirements, put(replaced_at(checks, index))
+            changed = put(replaced_at(checks, index))
+            yield _OfOperation(Kind.DROPPED_CHECK, place, check.requirements, changed, fires=(keys[index],))
 
 
 def _swapped_checks(_contract: Contract, operation: AnyOperation) -> Made:
-    for checks, put in check_lists(operation):
+    for checks, keys, put in keyed_check_lists(operation):
         for index, (first, second) in enumerate(pairwise(checks)):
             if _answer_alike(first, second):
                 continue
             swapped = (*checks[:index], second, first, *checks[index + 2 :])
             place = f"{' '.join(first.requirements)} after {' '.join(second.requirements)}"
             order = () if isinstance(operation, Draw) else (*operation.order, *_order(first))
-            yield Kind.SWAPPED_CHECKS, place, (*order, *first.requirements, *second.requirements), put(swapped)
+            requirements = (*order, *first.requirements, *second.requirements)
+            # Where the first does not hold, either order comes to the second.
+            yield _OfOperation(Kind.SWAPPED_CHECKS, place, requirements, put(swapped), fires=(keys[index],))
 
 
 def _order(check: Check) -> tuple[str, ...]:
@@ -145,10 +167,16 @@ def _answer_alike(first: Check, second: Check) -> bool:
 
 
 def _moved_bounds(_contract: Contract, operation: AnyOperation) -> Made:
-    for asked_by, rule, condition, put in each_condition(operation):
-        requirements = _ids_of_rule(rule)
-        for text, moved in moved_bounds(condition):
-            yield Kind.MOVED_BOUND, f"{asked_by}, {text}", requirements, put(moved)
+    for asked in each_condition(operation):
+        requirements = _ids_of_rule(asked.rule)
+        for text, moved in moved_bounds(asked.condition):
+            yield _OfOperation(
+                Kind.MOVED_BOUND, f"{asked.by}, {text}", requirements, asked.put(moved), asks=_key_of(asked)
+            )
+
+
+def _key_of(asked: Asked) -> tuple[str, ...]:
+    return (asked.key,) if asked.key else ()
 
 
 def moved_bounds(condition: Condition) -> Iterator[tuple[str, Condition]]:
@@ -176,24 +204,30 @@ def _dropped_steps(_contract: Contract, operation: AnyOperation) -> Made:
         for step, put in each_step(steps):
             if isinstance(step, Effect | Move):
                 name = step.name if isinstance(step, Effect) else f"move by {step.event!r}"
-                yield Kind.DROPPED_STEP, name, step.requirements or _ids_of_rule(operation), put_block(put(()))
+                requirements = step.requirements or _ids_of_rule(operation)
+                yield _OfOperation(Kind.DROPPED_STEP, name, requirements, put_block(put(())))
 
 
 def _negated(_contract: Contract, operation: AnyOperation) -> Made:
-    for asked_by, rule, condition, put in each_condition(operation):
-        if isinstance(rule, When):
-            yield Kind.NEGATED_GUARD, f"{asked_by} {condition.text}", _ids_of_rule(rule), put(~condition)
-        elif isinstance(rule, Refuse | Reply | Skip):
-            yield from _negated_parts(asked_by, rule, condition, put)
+    for asked in each_condition(operation):
+        if isinstance(asked.rule, When):
+            place = f"{asked.by} {asked.condition.text}"
+            yield _OfOperation(
+                Kind.NEGATED_GUARD, place, _ids_of_rule(asked.rule), asked.put(~asked.condition), asks=_key_of(asked)
+            )
+        elif isinstance(asked.rule, Refuse | Reply | Skip):
+            yield from _negated_parts(asked)
 
 
-def _negated_parts(asked_by: str, rule: Any, condition: Condition, put: Callable[[Any], AnyOperation]) -> Made:
+def _negated_parts(asked: Asked) -> Made:
     """A check as a whole is negated by any of its calls; what can be got wrong is one of several parts."""
-    leaves = list(each_leaf(condition))
+    leaves = list(each_leaf(asked.condition))
     if len(leaves) < 2:
         return
     for leaf, put_leaf in leaves:
-        yield Kind.NEGATED_GUARD, f"{asked_by}, {leaf.text}", _ids_of_rule(rule), put(put_leaf(~leaf))
+        place = f"{asked.by}, {leaf.text}"
+        changed = asked.put(put_leaf(~leaf))
+        yield _OfOperation(Kind.NEGATED_GUARD, place, _ids_of_rule(asked.rule), changed, asks=_key_of(asked))
 
 
 def _ids_of_rule(rule: Any) -> tuple[str, ...]:
@@ -211,17 +245,13 @@ def _committing(contract: Contract, operation: AnyOperation) -> Made:
     steps = tuple(_as_far_as_possible(contract, step) for step, _put in each_step(operation.steps) if _acts(step))
     if not steps:
         return
-    for checks, put in check_lists(operation):
+    for checks, keys, put in keyed_check_lists(operation):
         for index, check in enumerate(checks):
             if isinstance(check, Refuse):
                 changed = put(replaced_at(checks, index, evolve(check, committing=(*check.committing, *steps))))
                 requirements = (*check.requirements, *contract.comparisons["refusal"])
-                yield (
-                    Kind.COMMITTING_REFUSAL,
-                    f"{' '.join(check.requirements)}, {check.when.text}",
-                    requirements,
-                    changed,
-                )
+                place = f"{' '.join(check.requirements)}, {check.when.text}"
+                yield _OfOperation(Kind.COMMITTING_REFUSAL, place, requirements, changed, fires=(keys[index],))
 
 
 def _acts(step: Step) -> bool:

@@ -32,9 +32,11 @@ class Fault:
 
     ``requirements``: the ids of the rule that was changed, one of which a failure should name. ``touched``: the
     operations that decide otherwise for it; empty means any. ``needs``: the ability without which nobody could see
-    it, if there is one. ``specification`` is the changed contract; the right one where the fault lies in what keeps
-    or shows the state, and not in a rule. ``make`` gives the faulty store as a backend. ``tier``: what a test must have
-    to see a fault of the field, beside one caller; ``cause``: what usually makes a real store wrong in this way.
+    it, if there is one. ``fires`` and ``asks``: keys of checks; unless both are empty, nobody sees anything before one
+    of the first decides, or one of the second is asked, by the right rules. ``specification`` is the changed contract;
+    the right one where the fault lies in what keeps or shows the state, and not in a rule. ``make`` gives the faulty
+    store as a backend. ``tier``: what a test must have to see a fault of the field, beside one caller; ``cause``: what
+    usually makes a real store wrong in this way.
     """
 
     name: str
@@ -46,3 +48,5 @@ class Fault:
     needs: str = ""
     tier: str = ""
     cause: str = ""
+    fires: frozenset[str] = frozenset()
+    asks: frozenset[str] = frozenset()

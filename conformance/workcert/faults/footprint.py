@@ -1,6 +1,6 @@
 """Which cases can tell a faulty store from a right one at all: those that come to the place of the fault.
 
-A rule that is not asked cannot show that it is wrong, so a case that never calls the changed operation runs on the
+A rule that is not asked cannot show that it is wrong, so a case that never comes to the changed check runs on the
 faulty store as on the right one, step for step. Leaving it out changes no grade, and most of the time is saved.
 """
 
@@ -30,10 +30,15 @@ BY_THE_KIT = frozenset({"freeze_clock"})
 
 @frozen(eq=False)
 class Footprint:
-    """A case, the operations that it makes on a right store, and how many steps it takes there."""
+    """A case, the operations that it makes on a right store, the checks that decide and those that are asked there, and
+    how many steps it takes. ``in_turn`` is False where calls are made at once: what they come to is another each time.
+    """
 
     case: Case
     operations: frozenset[str]
+    fired: frozenset[str]
+    asked: frozenset[str]
+    in_turn: bool
     steps: int
     restarts: bool
     handles: int
@@ -41,7 +46,11 @@ class Footprint:
     def comes_to(self, fault: Fault, by_the_kit: frozenset[str]) -> bool:
         if fault.needs == Ability.RESTART and not self.restarts:
             return False
-        return not fault.touched or bool(fault.touched & (self.operations | by_the_kit))
+        if fault.touched and not fault.touched & (self.operations | by_the_kit):
+            return False
+        if not self.in_turn or fault.touched & by_the_kit or not fault.fires | fault.asks:
+            return True
+        return bool(fault.fires & self.fired or fault.asks & self.asked)
 
 
 def cost(case: Case) -> int:
@@ -65,9 +74,20 @@ def footprints(binding: Binding, cases: Sequence[Case]) -> tuple[Footprint, ...]
 def _footprint(binding: Binding, store: StoreUnderTest, case: Case) -> Footprint:
     runs: list[StepRun] = []
     run_case(store, case, watch=lambda _execution, _step, run: runs.append(run))
-    operations = {name for run in runs for each in _all(run) for name in _operations(binding, each)}
-    restarts = any(isinstance(step, Restart) for step in every_step(case.steps))
-    return Footprint(case, frozenset(operations), len(runs), restarts, len(case.header.handles))
+    every = [inner for run in runs for inner in _all(run)]
+    fired = frozenset(key for run in every for trace in run.traces for key in trace.fired)
+    passed = frozenset(key for run in every for trace in run.traces for key in trace.passed)
+    steps = list(every_step(case.steps))
+    return Footprint(
+        case,
+        frozenset(name for run in every for name in _operations(binding, run)),
+        fired,
+        fired | passed,
+        not any(isinstance(step, Together) for step in steps),
+        len(runs),
+        any(isinstance(step, Restart) for step in steps),
+        len(case.header.handles),
+    )
 
 
 def _all(run: StepRun) -> Iterator[StepRun]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, TypeAlias
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from workspec.core.condition import Any_, Comparison, Condition, Every, Member, Not
 from workspec.core.contract import Contract
+from workspec.core.outcome import keys_of_checks
 from workspec.core.rule import (
     AnyOperation,
     Batch,
@@ -48,6 +50,13 @@ def check_lists(operation: AnyOperation) -> Iterator[tuple[Checks, Put]]:
             yield phase.checks, partial(_with_phase, operation, index)
     if isinstance(operation, Draw):
         yield operation.gate, _member(operation, "gate")
+
+
+def keyed_check_lists(operation: AnyOperation) -> Iterator[tuple[Checks, tuple[str, ...], Put]]:
+    """The same, with the key of each check."""
+    keys = iter(keys_of_checks(operation))
+    for checks, put in check_lists(operation):
+        yield checks, tuple(islice(keys, len(checks))), put
 
 
 def _member(rule: Any, name: str) -> Put:
@@ -117,19 +126,31 @@ def each_leaf(condition: Condition) -> Iterator[tuple[Comparison | Member, Put]]
                     yield leaf, after(put, _at(parts, index), type(condition))
 
 
-def each_condition(operation: AnyOperation) -> Iterator[tuple[str, Any, Condition, Put]]:
-    """Every condition that an operation asks: what asks it in words, the rule, the condition, how to put another."""
-    for checks, put in check_lists(operation):
-        for index, check in enumerate(checks):
-            asked_by = " ".join(check.requirements)
-            yield asked_by, check, check.when, after(_member(check, "when"), _at(checks, index), put)
+@frozen(eq=False)
+class Asked:
+    """A condition that an operation asks: by what in words, by which rule, under which key where that is a check, and
+    how to put another in its place."""
+
+    by: str
+    rule: Any
+    condition: Condition
+    put: Put
+    key: str = ""
+
+
+def each_condition(operation: AnyOperation) -> Iterator[Asked]:
+    """Every condition that an operation asks."""
+    for checks, keys, put in keyed_check_lists(operation):
+        for index, (check, key) in enumerate(zip(checks, keys, strict=True)):
+            whole = after(_member(check, "when"), _at(checks, index), put)
+            yield Asked(" ".join(check.requirements), check, check.when, whole, key)
     for steps, put_block in blocks(operation):
         for step, put_step in each_step(steps):
             if isinstance(step, When):
                 whole = after(_member(step, "condition"), _alone, put_step, put_block)
-                yield "when", step, step.condition, whole
+                yield Asked("when", step, step.condition, whole)
     if isinstance(operation, Draw):
-        yield "until", operation, operation.until, _member(operation, "until")
+        yield Asked("until", operation, operation.until, _member(operation, "until"))
 
 
 def _alone(step: Step) -> Steps:
