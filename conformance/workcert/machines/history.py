@@ -48,8 +48,11 @@ class WorkloadHistory:
 
     campaign: Campaign
 
-    def __init__(self) -> None:
+    def __init__(self, campaign: Campaign | None = None) -> None:
+        """A driver that makes no machine itself, as Hypothesis, has the campaign in a class of its own."""
         super().__init__()
+        if campaign is not None:
+            self.campaign = campaign
         self.execution: Execution = self.campaign.begin()
         self.made: list[Plain] = []
         self.over = False
