@@ -68,6 +68,7 @@ class Execution:
     ids_of_case: tuple[str, ...] = ()
     _legible: tuple[State, list[str]] | None = None
     _turning: dict[str, tuple[Record, tuple[int, ...]]] = field(factory=dict)
+    _instants: tuple[State, tuple[int, ...]] | None = None
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
@@ -219,7 +220,7 @@ class Execution:
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
-            self.store.known = next(filter(self.judge.legible, self.judge.state), None)
+            self.store.known = next(iter(self.legible_keys()), None)
         committed = judged.committed
         assert committed is not None
         self._note_cursor(observed, committed.outcome)
@@ -409,8 +410,11 @@ class Execution:
     # What a driver may ask -----------------------------------------------------------------------------------------
 
     def instants(self) -> tuple[int, ...]:
-        """Every instant at which a rule on some record of the present state turns."""
-        return tuple(sorted({instant for key in self.judge.state for instant in self.instants_of(key)}))
+        """Every instant at which a rule on some record of the present state turns, found out once for each state."""
+        state = self.judge.state
+        if self._instants is None or self._instants[0] is not state:
+            self._instants = (state, tuple(sorted({instant for key in state for instant in self.instants_of(key)})))
+        return self._instants[1]
 
     def instants_of(self, key: str) -> tuple[int, ...]:
         """Those of one record, asked of the rules once for each record: they hang on its facts alone."""
