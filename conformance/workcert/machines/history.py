@@ -129,6 +129,8 @@ class WorkloadHistory:
 
     def current(self) -> list[Held]:
         """The present holder's claim of each work that is held, the newest first."""
+        if not self.held:
+            return []
         newest = {held.work: held for held in self.held}
         return [held for work, held in reversed(newest.items()) if self.facts_of(work).claim is not None]
 

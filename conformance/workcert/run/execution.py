@@ -293,13 +293,12 @@ class Execution:
         )
 
     def put(self, step: Call, observed: Observed) -> None:
-        match observed:
-            case Answered(value):
-                self.answers.put(step.id, value)
-            case Refusal(code, details, _raw):
-                self.answers.put(step.id, Refused(code, details))
-            case _:
-                self.answers.put(step.id, Refused("crashed"))
+        if isinstance(observed, Answered):
+            self.answers.put(step.id, observed.value)
+        elif isinstance(observed, Refusal):
+            self.answers.put(step.id, Refused(observed.code, observed.details))
+        else:
+            self.answers.put(step.id, Refused("crashed"))
 
     def stale(self, handle: str) -> Stale:
         """The states that were committed since this handle was last used, newest first, without the present one."""
