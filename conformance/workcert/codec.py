@@ -277,6 +277,9 @@ def to_json(value: Any) -> Any:
 
 
 def _plain(value: Any, place: str, nested: Callable[[Any], Any] | None) -> Any:
+    if type(value) is str:
+        return _whole_text(value, place)
+
     def inner(member: Any, name: str) -> Any:
         return _plain(member, f"{place}{name}", None) if nested is None else nested(member)
 

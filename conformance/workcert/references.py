@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from types import NoneType
 from typing import Any, Final
 
@@ -32,6 +32,14 @@ class RefusedReference(ReferenceFault):
     """The step referred to was refused, or was itself not applicable."""
 
 
+class NoMember(Exception):  # noqa: N818 - becomes an `UnknownReference`
+    """An answer has no such member."""
+
+    def __init__(self, name: str | int) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 @frozen
 class Refused:
     """The answer of a refused step. With code ``not_applicable`` it stands for a step that was left out."""
@@ -48,24 +56,35 @@ class Shown:
     value: Any
     plain: Callable[[Any], Any]
 
-    def member(self, name: str | int) -> Shown:
-        """
+    def at(self, members: Iterable[str | int]) -> Any:
+        """What stands at a place in the answer, made plain.
+
         Raises:
-            LookupError, TypeError: there is none, or it is not shown.
+            NoMember: it has none of that name, or does not show it.
         """
         value = self.value
-        if attrs.has(type(value)):
-            if name not in attrs.fields_dict(type(value)):
+        for name in members:
+            try:
+                value = self._member(value, name)
+            except (LookupError, TypeError):
+                raise NoMember(name) from None
+        return self.plain(value)
+
+    def _member(self, value: Any, name: str | int) -> Any:
+        kind: Any = type(value)
+        members = _members(kind)
+        if members is not None:
+            if name not in members:
                 raise LookupError(name)
             value = getattr(value, str(name))
-        elif isinstance(value, dict | list | tuple):
+        elif isinstance(value, (dict, list, tuple)):
             value = value[name]  # type: ignore[index]
         else:
             # Sets are put in order.
             value = self.plain(value)[name]
         if value is UNSEEN:
             raise LookupError(name)
-        return Shown(value, self.plain)
+        return value
 
 
 @frozen
@@ -83,6 +102,12 @@ class Ref:
     def step(self) -> str:
         """The id of the step referred to (with ``#n`` for an iteration of a repeat)."""
         return _parts(self.path)[0]
+
+
+@cache
+def _members(kind: Any) -> frozenset[str] | None:
+    """The names of the members of a carrier, None for any other type."""
+    return frozenset(attrs.fields_dict(kind)) if attrs.has(kind) else None
 
 
 @lru_cache(maxsize=4096)
@@ -171,12 +196,16 @@ def resolve(value: Any, answers: Mapping[str, Any]) -> Any:
     if kind in _PLAIN:
         return value
     if kind is dict:
-        return {name: resolve(member, answers) for name, member in value.items()}
+        return {
+            # Most are plain: asked here, they cost no call.
+            name: member if type(member) in _PLAIN else resolve(member, answers)
+            for name, member in value.items()
+        }
     if kind is list:
         return [resolve(member, answers) for member in value]
+    if kind is Ref:
+        return _looked_up(value, answers)
     match value:
-        case Ref():
-            return _looked_up(value, answers)
         case Text(parts):
             return "".join(_as_text(resolve(part, answers)) for part in parts)
         case RepeatText(text, count):
@@ -223,13 +252,22 @@ def _looked_up(ref: Ref, answers: Mapping[str, Any]) -> Any:
     seen = answers[step]
     if isinstance(seen, Refused):
         raise RefusedReference(f"{ref.path}: step {step!r} was refused ({seen.code})")
-    for member in members:
+    try:
+        found = seen.at(members) if isinstance(seen, Shown) else _at(seen, members)
+    except NoMember as absent:
+        name = f"[{absent.name}]" if isinstance(absent.name, int) else absent.name
+        raise UnknownReference(f"{ref.path}: the answer has no member {name}") from None
+    return _adjusted(ref, found)
+
+
+def _at(answer: Any, members: Iterable[str | int]) -> Any:
+    """What stands at a place in plain JSON."""
+    for name in members:
         try:
-            seen = seen.member(member) if isinstance(seen, Shown) else seen[member]
+            answer = answer[name]
         except (LookupError, TypeError):
-            name = f"[{member}]" if isinstance(member, int) else member
-            raise UnknownReference(f"{ref.path}: the answer has no member {name}") from None
-    return _adjusted(ref, seen.plain(seen.value) if isinstance(seen, Shown) else seen)
+            raise NoMember(name) from None
+    return answer
 
 
 def _adjusted(ref: Ref, seen: Any) -> Any:

@@ -13,7 +13,7 @@ from workcert.binding import Binding, Found
 from workcert.cases.contracts import contracts
 from workcert.ordinary import ENVELOPE, OMITTED
 from workspec.core.choice import UNSEEN
-from workspec.core.record import Record
+from workspec.core.record import Record, replaced
 from workspec.core.rule import Refuse, checks_of
 from workspec.core.scope import Call
 from workspec.jobs import choices, facts, ports, profiles, vocabulary
@@ -178,7 +178,8 @@ def _total(handle: Any) -> int | None:
     answer = counts(queue=None)
     if not isinstance(answer, JobCounts):
         raise TypeError(f"it answered with {type(answer).__name__} where JobCounts is due")
-    shown = answer.by_state.values() if isinstance(answer.by_state, Mapping) else (UNSEEN,)
+    # A dictionary is a mapping that need not be asked whether it is one.
+    shown = answer.by_state.values() if isinstance(answer.by_state, (dict, Mapping)) else (UNSEEN,)
     # What is hidden, or no number, is a finding about a call that counts, and tells nothing here.
     return sum(shown) if all(isinstance(number, int) for number in shown) else None
 
@@ -221,7 +222,7 @@ def comparable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [comparable(item) for item in value if not _may_be_absent(item)]
     if isinstance(value, vocabulary.AdmissionUnit) and _is_whole(value):
-        claims = (evolve(claim, envelope=evolve(claim.envelope, **OF_THE_REQUEST)) for claim in value.claims)
+        claims = (evolve(claim, envelope=replaced(claim.envelope, OF_THE_REQUEST)) for claim in value.claims)
         return evolve(value, claims=tuple(claims))
     if isinstance(value, QueueStats):
         return evolve(value, **NOT_ASSERTED)

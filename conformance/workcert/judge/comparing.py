@@ -204,8 +204,12 @@ class Comparing(Ledger):
         first; but a pass that took other elements is wrong in that."""
         answer = self._judge_answer(committed, observed, read)
         refused = isinstance(observed, Refusal) or isinstance(committed.outcome, Refused)
-        drawn = isinstance(committed.decision.operation, Draw) and self._took_others(committed, observed)
-        if answer is not None and (refused or isinstance(committed.decision.operation, Batch) or drawn):
+        operation = committed.decision.operation
+        if answer is not None and (
+            refused
+            or isinstance(operation, Batch)
+            or (isinstance(operation, Draw) and self._took_others(committed, observed))
+        ):
             return answer
         return self._judge_choices(chooser, committed) or self._judge_records(committed, read) or answer
 
@@ -217,8 +221,10 @@ class Comparing(Ledger):
 
     def _judge_records(self, committed: Committed, read: Read) -> Failure | None:
         """The addressed record and every record that the model changed, as far as shown."""
-        changed = [key for key in committed.state if committed.state[key] is not self.state.get(key)]
-        changed += [key for key in self.state if key not in committed.state]
+        changed: list[str] = []
+        if committed.state is not self.state:
+            changed += [key for key, record in committed.state.items() if record is not self.state.get(key)]
+            changed += [key for key in self.state if key not in committed.state]
         addressed = self._addressed(committed)
         if addressed is not None and addressed not in changed:
             changed.append(addressed)
@@ -278,4 +284,4 @@ def _typed(value: Any) -> str:
 
 
 def _plain(details: Any) -> Any:
-    return dict(details) if isinstance(details, Mapping) else details
+    return dict(details) if details is not None and isinstance(details, Mapping) else details

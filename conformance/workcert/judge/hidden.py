@@ -13,6 +13,7 @@ import attrs
 from attrs import define, field
 
 from workcert.judge.differences import Difference, differences
+from workcert.judge.sameness import LEAVES
 from workspec.core.choice import UNSEEN
 
 
@@ -60,6 +61,8 @@ def _shows(value: Any, steps: tuple[tuple[str, bool], ...]) -> bool:
         value = getattr(value, name, None)
         if each and value is not UNSEEN:
             return all(_shows(element, steps[position + 1 :]) for element in value)
+    if type(value) in LEAVES:
+        return True
     if isinstance(value, Mapping):
         return all(member is not UNSEEN for member in value.values())
     return value is not UNSEEN

@@ -192,4 +192,5 @@ class Judge(Comparing):
 
         answer = observed.value if isinstance(observed, Answered) else None
         code = observed.code if isinstance(observed, Refusal) else None
-        return ObservingChooser({**self.declared, **otherwise}, code, answer, record_of)
+        declared = {**self.declared, **otherwise} if otherwise else self.declared
+        return ObservingChooser(declared, code, answer, record_of)

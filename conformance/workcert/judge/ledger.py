@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from attrs import define, field, frozen
@@ -14,7 +15,7 @@ from workcert.judge.hidden import Showing, as_far_as_both, shows
 from workcert.judge.unread import Unread
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Observed, Refusal
-from workspec.core.contract import Invariant
+from workspec.core.contract import Contract, Invariant
 from workspec.core.interpreter import Committed, Refused
 from workspec.core.record import Record, State
 
@@ -28,6 +29,11 @@ class Row:
 
 
 Read = Callable[[str], Row | None]
+
+
+@cache
+def _invariants_of(contract: Contract, of: str) -> tuple[Invariant, ...]:
+    return tuple(each for each in contract.invariants if each.of == of)
 
 
 @define(eq=False)
@@ -117,8 +123,8 @@ class Ledger:
         asked = (each for each in self._invariants("record") if difference.member in each.reads)
         return tuple(each.requirement for each in asked if shows(row.record, each.reads) and not each.holds(row.record))
 
-    def _invariants(self, of: str) -> Iterator[Invariant]:
-        return (each for each in self.binding.contract.invariants if each.of == of)
+    def _invariants(self, of: str) -> Sequence[Invariant]:
+        return _invariants_of(self.binding.contract, of)
 
     def fallback(self, committed: Committed) -> tuple[str, ...]:
         """What is broken when something changed that nothing of this decision writes."""
@@ -154,19 +160,20 @@ class Ledger:
         """Take the model's new state over; the invariants across the step are asked of what was read."""
         code = observed.code if isinstance(observed, Refusal) else None
         broken: Failure | None = None
+        before, records = self.state, self.records
         for key, record in committed.state.items():
-            if (record is self.state.get(key) and key in self.records) or not self.legible(key):
+            if (key in records and record is before.get(key)) or not self.legible(key):
                 continue
             row = read(key)
             if row is None:
                 continue
-            if key not in self.records:
+            if key not in records:
                 self._exempt(key, record)
             broken = broken or self._across(committed, key, row, code)
-            self.versions[key], self.records[key] = row.version, row.record
+            self.versions[key], records[key] = row.version, row.record
             self.unversioned.discard(key)
-        for key in self.records.keys() - committed.state.keys():
-            del self.records[key], self.versions[key]
+        for key in records.keys() - committed.state.keys():
+            del records[key], self.versions[key]
         self.state = committed.state
         self.unread.note(committed.decision)
         if committed.decision.operation.name in self.binding.reads:
@@ -195,8 +202,9 @@ class Ledger:
         before = self.records.get(key)
         if before is None:
             return None
+        shown_before, shown_after = Showing(before), Showing(row.record)
         for invariant in self._invariants("step"):
-            if not shows(before, invariant.reads) or not shows(row.record, invariant.reads):
+            if not shown_before(invariant.reads) or not shown_after(invariant.reads):
                 continue
             # What only one of the two shows has not changed, as far as anybody can say.
             if not invariant.holds(before, row.record, code) and not invariant.holds(

@@ -5,6 +5,7 @@ It runs over every record that is read back, member by member, so that it is wri
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from enum import StrEnum
 from types import NoneType
@@ -15,9 +16,9 @@ import attrs
 ORDINALS = frozenset({"sequence"})
 """Members whose own values a store may choose, as long as they rise (G-16)."""
 
-_LEAVES: Final = frozenset({str, int, bool, float, bytes, frozenset, NoneType})
+LEAVES: Final = frozenset({str, int, bool, float, bytes, frozenset, NoneType})
 _ABSENT: Final = object()
-_SameMembers: TypeAlias = Callable[[Any, Any], bool]
+_Test: TypeAlias = Callable[[Any, Any], bool]
 
 
 def identical(expected: Any, seen: Any) -> bool:
@@ -25,18 +26,11 @@ def identical(expected: Any, seen: Any) -> bool:
     if expected is seen:
         return True
     kind = type(expected)
-    if kind is not type(seen) or issubclass(kind, StrEnum):
-        # The names of a vocabulary are texts, whether a store answers with its members or with their values.
-        named = isinstance(expected, StrEnum) or kind is str
-        return named and isinstance(seen, str) and str.__eq__(expected, seen) is True
-    if kind in _LEAVES:
-        return bool(expected == seen)
-    if kind is dict:
-        return _same_items(expected, seen)
-    if kind is list or kind is tuple:
-        return len(expected) == len(seen) and all(map(identical, expected, seen))
-    same_members = _same_members_of(kind)
-    return same_members is not None and same_members(expected, seen)
+    if kind is type(seen):
+        return _TESTS[kind](expected, seen)
+    # The names of a vocabulary are texts, whether a store answers with its members or with their values.
+    named = kind is str or isinstance(expected, StrEnum)
+    return named and str.__eq__(expected, seen) is True
 
 
 def _same_items(expected: dict[Any, Any], seen: dict[Any, Any]) -> bool:
@@ -52,8 +46,15 @@ def _same_items(expected: dict[Any, Any], seen: dict[Any, Any]) -> bool:
     return True
 
 
+def _same_elements(expected: list[Any] | tuple[Any, ...], seen: list[Any] | tuple[Any, ...]) -> bool:
+    return len(expected) == len(seen) and all(map(identical, expected, seen))
+
+
+def _never(_expected: Any, _seen: Any) -> bool:
+    return False
+
+
 _NAMES: Final[dict[type[Any], tuple[str, ...] | None]] = {}
-_SAME_MEMBERS: Final[dict[type[Any], _SameMembers | None]] = {}
 
 
 def names_of(kind: type[Any]) -> tuple[str, ...] | None:
@@ -64,23 +65,35 @@ def names_of(kind: type[Any]) -> tuple[str, ...] | None:
     return _NAMES[kind]
 
 
-def _same_members_of(kind: type[Any]) -> _SameMembers | None:
-    """Whether two carriers of this type have the same members; None for any other type."""
-    if kind not in _SAME_MEMBERS:
+class _Tests(dict[type[Any], _Test]):
+    """By type, whether two values of it that are not one object are the same; made at the first that is met."""
+
+    def __missing__(self, kind: type[Any]) -> _Test:
+        self[kind] = found = self._test_of(kind)
+        return found
+
+    def _test_of(self, kind: type[Any]) -> _Test:
+        if kind in LEAVES:
+            return operator.eq
+        if kind is dict:
+            return _same_items
+        if kind is list or kind is tuple:
+            return _same_elements
         names = names_of(kind)
-        _SAME_MEMBERS[kind] = None if names is None else _comparison_of(names)
-    return _SAME_MEMBERS[kind]
+        return _never if names is None else _same_members(names)
 
 
-def _comparison_of(names: tuple[str, ...]) -> _SameMembers:
-    """Written out for each type, as attrs writes its own ``==``: a loop over the members takes twice as long. Most of
-    them are leaves or texts, and cost no call."""
+_TESTS: Final = _Tests()
+
+
+def _same_members(names: tuple[str, ...]) -> _Test:
+    """Written out for each type, as attrs writes its own ``==``: a loop over the members takes twice as long. Only
+    members of two types cost a call of `identical`."""
     tests = (
         f"((mine := expected.{name}) is (other := seen.{name})"
-        " or type(mine) in leaves and type(mine) is type(other) and mine == other"
-        " or identical(mine, other))"
+        " or (tests[kind](mine, other) if (kind := type(mine)) is type(other) else identical(mine, other)))"
         for name in names
     )
     source = f"lambda expected, seen: {' and '.join(tests) or 'True'}"
-    found: _SameMembers = eval(source, {"identical": identical, "leaves": _LEAVES, "type": type})
+    found: _Test = eval(source, {"identical": identical, "tests": _TESTS, "type": type})
     return found

@@ -47,7 +47,7 @@ class Failure:
         return self.requirements[0]
 
 
-@frozen
+@frozen(slots=False)
 class StepRun:
     """One step as it ran. ``changed``: what moved in the addressed record; ``applicable`` is False for a step that
     could not be made here; ``during``: the calls that committed between the halves of a frozen one; ``elsewhere``: it

@@ -48,8 +48,11 @@ class WorkloadHistory:
 
     campaign: Campaign
 
-    def __init__(self) -> None:
+    def __init__(self, campaign: Campaign | None = None) -> None:
+        """A driver that makes no machine itself, as Hypothesis, has the campaign in a class of its own."""
         super().__init__()
+        if campaign is not None:
+            self.campaign = campaign
         self.execution: Execution = self.campaign.begin()
         self.made: list[Plain] = []
         self.over = False
@@ -126,6 +129,8 @@ class WorkloadHistory:
 
     def current(self) -> list[Held]:
         """The present holder's claim of each work that is held, the newest first."""
+        if not self.held:
+            return []
         newest = {held.work: held for held in self.held}
         return [held for work, held in reversed(newest.items()) if self.facts_of(work).claim is not None]
 

@@ -70,8 +70,11 @@ class JobsHistory:
     execution: Execution
     begun = False
 
-    def __init__(self) -> None:
+    def __init__(self, campaign: Campaign | None = None) -> None:
+        """A driver that makes no machine itself, as Hypothesis, has the campaign in a class of its own."""
         super().__init__()
+        if campaign is not None:
+            self.campaign = campaign
         self.made: list[Plain] = []
         self.over = False
         self.turn = 0

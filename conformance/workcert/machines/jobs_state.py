@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -37,14 +38,16 @@ class Present:
 
     @classmethod
     def of(cls, state: Records) -> Present:
-        facts = [record.facts for record in state.values()]
+        of_kind: defaultdict[type[Any], list[Any]] = defaultdict(list)
+        for record in state.values():
+            of_kind[type(record.facts)].append(record.facts)
         return cls(
-            {each.id: each for each in facts if isinstance(each, JobFacts)},
-            tuple(each for each in facts if isinstance(each, HoldFacts)),
-            tuple(each for each in facts if isinstance(each, BucketFacts)),
-            tuple(each for each in facts if isinstance(each, DutyFacts)),
-            tuple(each for each in facts if isinstance(each, QueueFacts)),
-            tuple(each for each in facts if isinstance(each, FingerprintFacts)),
+            {row.id: row for row in of_kind[JobFacts]},
+            tuple(of_kind[HoldFacts]),
+            tuple(of_kind[BucketFacts]),
+            tuple(of_kind[DutyFacts]),
+            tuple(of_kind[QueueFacts]),
+            tuple(of_kind[FingerprintFacts]),
         )
 
     def in_states(self, *states: str) -> list[JobFacts]:

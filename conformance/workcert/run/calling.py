@@ -104,8 +104,10 @@ CHECKS_PER_LIMIT: Final = 8
 
 @define
 class _Watch:
-    """``pending``: what is being waited for, and until when by the monotonic clock."""
+    """``thread``: the main one; a signal ends no call of any other. ``pending``: what is being waited for, and until
+    when by the monotonic clock."""
 
+    thread: int
     pending: tuple[str, float] | None = None
 
 
@@ -120,7 +122,7 @@ def watched() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    watch, limit_s = _Watch(), CALL_LIMIT_S
+    watch, limit_s = _Watch(threading.get_ident()), CALL_LIMIT_S
 
     def look(_number: int, _frame: Any) -> None:
         pending = watch.pending
@@ -142,7 +144,7 @@ def watched() -> Iterator[None]:
 def time_limit(what: str) -> contextlib.AbstractContextManager[None]:
     """Ends a hung call by a signal after `CALL_LIMIT_S`, where that is possible."""
     watch = _watching
-    if watch is None or threading.current_thread() is not threading.main_thread():
+    if watch is None or watch.thread != threading.get_ident():
         return _alarm(what)
     return _Pending(watch, what)
 

@@ -68,6 +68,7 @@ class Execution:
     ids_of_case: tuple[str, ...] = ()
     _legible: tuple[State, list[str]] | None = None
     _turning: dict[str, tuple[Record, tuple[int, ...]]] = field(factory=dict)
+    _instants: tuple[State, tuple[int, ...]] | None = None
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
@@ -219,7 +220,7 @@ class Execution:
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
-            self.store.known = next(filter(self.judge.legible, self.judge.state), None)
+            self.store.known = next(iter(self.legible_keys()), None)
         committed = judged.committed
         assert committed is not None
         self._note_cursor(observed, committed.outcome)
@@ -292,13 +293,12 @@ class Execution:
         )
 
     def put(self, step: Call, observed: Observed) -> None:
-        match observed:
-            case Answered(value):
-                self.answers.put(step.id, value)
-            case Refusal(code, details, _raw):
-                self.answers.put(step.id, Refused(code, details))
-            case _:
-                self.answers.put(step.id, Refused("crashed"))
+        if isinstance(observed, Answered):
+            self.answers.put(step.id, observed.value)
+        elif isinstance(observed, Refusal):
+            self.answers.put(step.id, Refused(observed.code, observed.details))
+        else:
+            self.answers.put(step.id, Refused("crashed"))
 
     def stale(self, handle: str) -> Stale:
         """The states that were committed since this handle was last used, newest first, without the present one."""
@@ -409,8 +409,11 @@ class Execution:
     # What a driver may ask -----------------------------------------------------------------------------------------
 
     def instants(self) -> tuple[int, ...]:
-        """Every instant at which a rule on some record of the present state turns."""
-        return tuple(sorted({instant for key in self.judge.state for instant in self.instants_of(key)}))
+        """Every instant at which a rule on some record of the present state turns, found out once for each state."""
+        state = self.judge.state
+        if self._instants is None or self._instants[0] is not state:
+            self._instants = (state, tuple(sorted({instant for key in state for instant in self.instants_of(key)})))
+        return self._instants[1]
 
     def instants_of(self, key: str) -> tuple[int, ...]:
         """Those of one record, asked of the rules once for each record: they hang on its facts alone."""

@@ -11,7 +11,7 @@ import inspect
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -219,19 +219,13 @@ class StoreUnderTest:
         with self.ability("snapshot"):
             return dict(self.reader().snapshot())
 
-    @contextlib.contextmanager
-    def ability(self, name: str) -> Iterator[None]:
+    def ability(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Around the use of an ability.
 
         Raises:
             AbilityLie: it raised something.
         """
-        try:
-            yield
-        except (CallHung, BackendError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            self.accuse(name, f"handle.{name} raised {told(error)}")
+        return _Ability(self, name)
 
     def accuse(self, ability: str, what: str, otherwise: str = "") -> NoReturn:
         """Say that a claimed ability is not there, and what to do."""
@@ -283,3 +277,18 @@ class StoreUnderTest:
                 trouble = trouble or error
         self._handles.clear()
         return trouble
+
+
+@define(eq=False)
+class _Ability:
+    """The use of an ability. No generator: rows are asked for in this way after every step."""
+
+    _store: StoreUnderTest
+    _name: str
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
+        if error is None or isinstance(error, CallHung | BackendError | KeyboardInterrupt):
+            return
+        self._store.accuse(self._name, f"handle.{self._name} raised {told(error)}")

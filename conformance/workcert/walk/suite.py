@@ -69,7 +69,8 @@ def _collected_seldom() -> Iterator[None]:
 
 
 def _walk(history: type[Any], campaign: Campaign, random: Random, most: int) -> None:
-    machine = type(history.__name__, (history,), {"campaign": campaign})()
+    # Of one class for all walks: what the interpreter has found out about a class is lost with it.
+    machine = history(campaign)
     first, rest = _beginning(history)
     weights = Weights(rest, random)
     first.run(machine, random)

@@ -51,12 +51,13 @@ class Weights:
     def draw(self, machine: Any) -> int | None:
         """The index of a rule that may be chosen now, None where none was met."""
         refused: set[int] = set()
-        sums, random = self._sums, self.random.random
+        rules, sums, random = self.rules, self._sums, self.random.random
+        total = sums[-1]
         for _ in range(MOST_TRIES):
-            index = bisect(sums, random() * sums[-1])
+            index = bisect(sums, random() * total)
             if index in refused:
                 continue
-            if self.rules[index].may(machine):
+            if rules[index].may(machine):
                 return index
             refused.add(index)
         return None

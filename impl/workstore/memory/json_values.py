@@ -163,7 +163,9 @@ def detached(workload: Workload) -> Workload:
         result=result and changed(result, output=copied(result.output), provenance=dict(result.provenance)),
         # By its initialiser: `evolve` takes five times as long, and a history holds many of these.
         execution_history=tuple(
-            Event(e.sequence, e.from_state, e.to_state, e.actor, e.at, dict(e.evidence))
-            for e in workload.execution_history
+            [
+                Event(e.sequence, e.from_state, e.to_state, e.actor, e.at, dict(e.evidence))
+                for e in workload.execution_history
+            ]
         ),
     )

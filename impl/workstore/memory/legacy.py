@@ -123,7 +123,7 @@ def _structured(kind: Any, value: Any, where: str) -> Any:
     """
     if kind is _AnyJson:
         return value
-    origin, parameters = get_origin(kind), get_args(kind)
+    origin, parameters = _taken_apart(kind)
     if origin in (Union, types.UnionType):
         inner = next(parameter for parameter in parameters if parameter is not types.NoneType)
         return None if value is None else _structured(inner, value, where)
@@ -139,8 +139,19 @@ def _structured(kind: Any, value: Any, where: str) -> Any:
 
 
 @cache
+def _taken_apart(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(kind), get_args(kind)
+
+
+@cache
 def _hints_of(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, _NAMES)
+
+
+@cache
+def _never_negative(kind: type) -> tuple[str, ...]:
+    numbers = (name for name, hint in _hints_of(kind).items() if hint in (int, int | None))
+    return tuple(name for name in numbers if name not in _MAY_BE_NEGATIVE)
 
 
 def _structured_record(kind: Any, value: Any, where: str) -> Any:
@@ -149,8 +160,8 @@ def _structured_record(kind: Any, value: Any, where: str) -> Any:
     if set(members) != set(hints):
         raise ValueError(f"{where} lacks or adds {', '.join(sorted(set(members) ^ set(hints)))}")
     parts = {name: _structured(hint, members[name], f"{where}.{name}") for name, hint in hints.items()}
-    for name, hint in hints.items():
-        if hint in (int, int | None) and name not in _MAY_BE_NEGATIVE and (parts[name] or 0) < 0:
+    for name in _never_negative(kind):
+        if (parts[name] or 0) < 0:
             raise ValueError(f"{where}.{name} must not be negative")
     return kind(**parts)
 

@@ -137,6 +137,8 @@ class Comparison(Condition):
     right: Term
     _test: Callable[[Any, Any], bool] = field(init=False, repr=False)
     _said: str = field(init=False, repr=False)
+    _keys: dict[str, str] = field(init=False, repr=False, factory=dict)
+    """By owner, what the trace calls it: made once, since most decisions ask several comparisons."""
 
     RELATIONS: ClassVar = {
         "<": operator.lt,
@@ -168,7 +170,10 @@ class Comparison(Condition):
         if left is None or right is None:
             return False
         side = AT if left == right else BELOW if left < right else ABOVE
-        scope.trace.sides.append((f"{scope.owner} | {self._said}", side))
+        key = self._keys.get(scope.owner)
+        if key is None:
+            key = self._keys[scope.owner] = f"{scope.owner} | {self._said}"
+        scope.trace.sides.append((key, side))
         return self._test(left, right)
 
     def leaves(self) -> Iterator[Comparison | Member]:

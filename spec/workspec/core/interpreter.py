@@ -90,7 +90,8 @@ def commit(contract: Contract, state: State, decision: Decision, late: Collectio
     broken = _broken_unique(contract, state, changes)
     if broken is not None:
         return Committed(state, broken, decision)
-    after = _with_changes(state, changes)
+    # What changes nothing leaves the state itself: who has found something out about it knows it again.
+    after = _with_changes(state, changes) if changes else state
     if decision.outcome is not None:
         return Committed(after, decision.outcome, decision)
     if isinstance(operation, Operation):

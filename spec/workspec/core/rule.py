@@ -172,13 +172,18 @@ class DecisionTable:
     otherwise: Any = None
     order: tuple[str, ...] = ()
     term: Term = field(init=False, repr=False)
+    _row_keys: tuple[str, ...] = field(init=False, repr=False)
 
     @term.default
     def _as_term(self) -> Term:
         return Term(self.name, self.unit, "facts", self.settle)
 
+    @_row_keys.default
+    def _name_rows(self) -> tuple[str, ...]:
+        return tuple(f"table {self.name} row {index + 1}" for index in range(len(self.rows)))
+
     def row_key(self, index: int) -> str:
-        return f"table {self.name} row {index + 1}"
+        return self._row_keys[index]
 
     def settle(self, scope: Scope) -> Any:
         settled = scope.settled
@@ -187,7 +192,7 @@ class DecisionTable:
         owner = scope.owner
         value = self.otherwise
         for index, row in enumerate(self.rows):
-            scope.owner = self.row_key(index)
+            scope.owner = self._row_keys[index]
             if row.when.decide(scope):
                 scope.trace.fired.append(scope.owner)
                 scope.trace.requirements.extend(row.requirements)

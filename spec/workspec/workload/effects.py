@@ -8,6 +8,7 @@ from typing import Any, Final
 from attrs import evolve
 
 from workspec.core.choice import Choice
+from workspec.core.record import replaced
 from workspec.core.rule import Effect, effect, ids
 from workspec.core.scope import Scope
 from workspec.workload import choices
@@ -41,7 +42,9 @@ def create_record(scope: Scope) -> Changes:
     facts = Facts(
         workload_id=scope.key or "",
         contract_version=DEADLINE_CONTRACT_VERSION,
-        terms=evolve(terms_of(request, scope.choose(choices.INPUT_HASH, scope)), input=_as_sent(scope, request.input)),
+        terms=replaced(
+            terms_of(request, scope.choose(choices.INPUT_HASH, scope)), {"input": _as_sent(scope, request.input)}
+        ),
         created_at=request.created_at,
         state=State.CREATED,
         attempt_count=0,

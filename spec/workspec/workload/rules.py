@@ -119,6 +119,8 @@ def is_sound_json(value: Json) -> bool:
     """False for NaN, infinities, integers beyond signed 64 bits and lone surrogates, at any depth."""
     if isinstance(value, str):
         return is_text(value)
+    if isinstance(value, int):
+        return MIN_I64 <= value <= MAX_I64
     pending: list[Json] = [value]
     while pending:
         item = pending.pop()

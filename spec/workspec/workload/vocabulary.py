@@ -10,7 +10,8 @@ Units: a name ending in ``_ms`` is a duration in milliseconds, ``_s`` an instant
 JSON forms, wherever one is written (legacy file, case file, report): an object with the field names below, a
 set as a sorted array, a tuple as an array, an absent optional as null, an enumeration as its value.
 
-Those with many members keep them in a dictionary: frozen ones with slots take twice as long to make.
+Those with many members, and events, of which there are most, keep them in a dictionary: frozen ones with slots take up
+to twice as long to make.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ class Attempt:
     error: str | None
 
 
-@frozen
+@frozen(slots=False)
 class Event:
     """One state change. ``sequence`` counts from 1 within the workload."""
 

@@ -97,7 +97,10 @@ class Handle:
     def _row(self, job_id: str) -> Row | None:
         arguments.check_texts(job_id=job_id)
         storable.check_texts(job_id)
-        return self._look(lambda tables, _: tables.jobs.get(job_id))
+        shared = self._shared
+        with shared.lock:
+            self._refuse_closed()
+            return shared.tables.jobs.get(job_id)
 
     # --- the life of a handle
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 
 from workspec.jobs.vocabulary import (
     AdmissionExplanation,
@@ -110,11 +109,11 @@ def _matches(row: Row, where: JobFilter) -> bool:
 
 def counts(tables: Tables, queue: str | None) -> JobCounts:
     """Exact for any number of rows, since they are counted as they move (JOB-INS-05)."""
-    by_state: Counter[str] = Counter()
+    by_state: dict[State, int] = {}
     for (its_queue, state), number in tables.index.by_queue_and_state.items():
         if queue is None or its_queue == queue:
-            by_state[state.value] += number
-    return JobCounts(by_state=dict(sorted(by_state.items())), approximate=False)
+            by_state[state] = by_state.get(state, 0) + number
+    return JobCounts(by_state={str(state): by_state[state] for state in sorted(by_state)}, approximate=False)
 
 
 def queue_stats(tables: Tables, now_ms: int) -> list[QueueStats]:
