@@ -42,6 +42,7 @@ _INSTANTS = (
 )
 _INTEGERS = (*_COUNTS, *_INSTANTS, "priority", "unique_replace")
 _FLAGS = ("unique_exclude_kind", "pending")
+_TEXT_ALONE = frozenset({str})
 _texts_of = attrgetter(*_TEXTS)
 _counts_of = attrgetter(*_COUNTS)
 _instants_of = attrgetter(*_INSTANTS)
@@ -64,7 +65,7 @@ def require_several(name: str, values: object, kind: type) -> None:
 def require_several_texts(name: str, values: object) -> None:
     """A sequence of str."""
     # Exact types first: to ask whether something is a Sequence costs more than to look at its members.
-    if type(values) in (tuple, list) and all(type(value) is str for value in cast("Sequence[object]", values)):
+    if type(values) in (tuple, list) and _TEXT_ALONE.issuperset(map(type, cast("Sequence[object]", values))):
         return
     arguments.require_several_texts(name, values)
 
@@ -288,4 +289,5 @@ def refuse_short_lease(lease_ms: int) -> None:
     """
     if lease_ms < 1:
         raise invalid("bad_lease")
-    refuse_instants_out_of_range(lease_ms)
+    if lease_ms > GREATEST_INSTANT:
+        raise invalid("out_of_range")

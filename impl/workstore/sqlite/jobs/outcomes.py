@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from workspec.jobs.vocabulary import HistoryEntry, JobResult, LeaseRef, Outcome, State
 
@@ -48,6 +48,14 @@ class Report:
     result: JobResult | None = None
 
 
+_PLAIN_SUCCESS: Final = Report(Outcome.SUCCESS, None, None, (), None)
+
+
+def success(actual_weight: int | None) -> Report:
+    """One with nothing else to say; most are the same."""
+    return _PLAIN_SUCCESS if actual_weight is None else evolve(_PLAIN_SUCCESS, actual_weight=actual_weight)
+
+
 def refuse_impossible(report: Report) -> None:
     """The argument checks, which come before identity (A-04).
 
@@ -75,7 +83,9 @@ def ack(
     """
     run = rows.held(connection, lease)
     now = clock.at(run.stopped_at_ms)
-    if buckets.settle(connection, now, run.rate_class, run.charge, report.actual_weight):
+    if report.actual_weight is not None and buckets.settle(
+        connection, now, run.rate_class, run.charge, report.actual_weight
+    ):
         run = run._replace(charge=0)
     if report.outcome == Outcome.SUCCESS:
         _succeed(connection, now, run, report, count)
