@@ -146,13 +146,13 @@ def statements_alone(store: JobStore, jobs: int) -> None:
         now = time.time_ns() // 1_000_000
         execute("BEGIN IMMEDIATE")
         (row,) = execute(draw.FIRST, (QUEUE, "worker", now, "")).fetchall()
-        _precedence, _due, job_id, row_id, _class, _weight, fence, document, cursor, *envelope = row[draw._FACTS :]
+        row_id, fence, document, cursor, *envelope = row[draw._FACTS :]
         execute(admission._TURN, (1, QUEUE))
         execute(admission._LEASE, ("lease", now + LEASE_MS, now, 0, row_id))
         execute("COMMIT")
         checkpoint = checkpoints.decode(document, cursor)
         Claim(rows.envelope_of(envelope), "lease", fence + 1, now + LEASE_MS, checkpoint)
-        lease = LeaseRef(job_id, "lease", fence + 1)
+        lease = LeaseRef(envelope[0], "lease", fence + 1)
         execute("BEGIN IMMEDIATE")
         run = rows.held(connection, lease)
         queues.succeeded(connection, now, run.queue, kept=True)

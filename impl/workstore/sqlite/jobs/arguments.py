@@ -109,10 +109,10 @@ def _require_headers(headers: object) -> None:
 
 
 def require_lease(lease: LeaseRef) -> None:
-    require_instance("lease", lease, LeaseRef)
     # Exact types first: the calls below only find the one that is to be named.
-    if type(lease.job_id) is str and type(lease.lease_id) is str and type(lease.fence) is int:
+    if type(lease) is LeaseRef and type(lease.job_id) is type(lease.lease_id) is str and type(lease.fence) is int:
         return
+    require_instance("lease", lease, LeaseRef)
     require_texts(job_id=lease.job_id, lease_id=lease.lease_id)
     require_integers(fence=lease.fence)
 
@@ -122,10 +122,10 @@ def require_admission(
 ) -> None:
     """Every type in a request for jobs."""
     # Exact types first, as above.
-    if not (type(worker) is str and type(lease_id) is str):
+    if not type(worker) is type(lease_id) is str:
         require_texts(worker=worker, lease_id=lease_id)
     require_several_texts("queues", queues)
-    if not (type(capacity) is int and type(lease_ms) is int and type(quantum) is int):
+    if not type(capacity) is type(lease_ms) is type(quantum) is int:
         require_integers(capacity=capacity, lease_ms=lease_ms, quantum=quantum)
 
 

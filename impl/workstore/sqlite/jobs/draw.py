@@ -15,6 +15,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from attrs import frozen
@@ -41,7 +42,8 @@ class Candidate(NamedTuple):
 
 
 _OWN_COLUMNS: Final = ", ".join(f"jobs.{name}" for name in Candidate._fields[:-1])
-_WIDTH: Final = len(Candidate._fields) - 1
+_CLAIM_NAMES: Final = [column.rpartition(".")[2] for column in CLAIM_COLUMNS.split(", ")]
+_own_of: Final = itemgetter(*(_CLAIM_NAMES.index(name) for name in Candidate._fields[:-1]))
 _FROM: Final = "FROM jobs INDEXED BY jobs_to_draw "
 _FROM_WITH_CONTENTS: Final = (
     "jobs INDEXED BY jobs_to_draw CROSS JOIN contents USING (row_id) LEFT JOIN checkpoints USING (row_id) "
@@ -78,7 +80,7 @@ _IN_TURN: Final = (
 )
 FIRST: Final = (
     f"{_found('?4', _NOW)}"
-    f"SELECT {_NOW}, queues.cursor, {_OWN}, {_IS_QUARANTINED}, {_OWN_COLUMNS}, {CLAIM_COLUMNS} "
+    f"SELECT {_NOW}, queues.cursor, {_OWN}, {_IS_QUARANTINED}, {CLAIM_COLUMNS} "
     f"FROM queues CROSS JOIN {_FROM_WITH_CONTENTS}"
     f"WHERE queues.name = ?1 AND queues.paused = 0 AND {_on_route('?4', _NOW)}"
     f"AND partition_key = CASE ({_LEAST}) WHEN ({_GREATEST}) THEN ({_LEAST}) ELSE ({_IN_TURN}) END "
@@ -90,7 +92,7 @@ queue. Where all rows are of one partition, no others are looked for."""
 PARTITIONS: Final = f"{_found('?2', '?3')}SELECT name FROM found WHERE name IS NOT NULL"
 _IN_PARTITION: Final = f"WHERE {_on_route('?2', '?3')}AND partition_key = ?4 AND NOT {_IS_QUARANTINED} "
 _IN_ORDER: Final = "ORDER BY precedence, scheduled_at_ms, jobs.id LIMIT ?5"
-CANDIDATES: Final = f"SELECT {_OWN_COLUMNS}, {CLAIM_COLUMNS} FROM {_FROM_WITH_CONTENTS}{_IN_PARTITION}{_IN_ORDER}"
+CANDIDATES: Final = f"SELECT {CLAIM_COLUMNS} FROM {_FROM_WITH_CONTENTS}{_IN_PARTITION}{_IN_ORDER}"
 MORE_CANDIDATES: Final = (
     f"SELECT {_OWN_COLUMNS} {_FROM}{_IN_PARTITION}AND (precedence, scheduled_at_ms, id) > (?6, ?7, ?8) {_IN_ORDER}"
 )
@@ -152,18 +154,19 @@ class Queue:
         """The first piece is what is likely to be taken, so it is read whole; what comes behind blocked rows is not."""
         place = (self._name, route, now, partition)
         found = self._connection.execute(CANDIDATES, (*place, piece)).fetchall()
-        yield from map(_candidate, found)
-        while len(found) == piece:
-            after = found[-1][:3]
+        line = [_candidate(row) for row in found]
+        yield from line
+        while len(line) == piece:
+            after = line[-1][:3]
             piece = min(piece * 4, _GREATEST_PIECE)
             found = self._connection.execute(MORE_CANDIDATES, (*place, piece, *after)).fetchall()
-            for row in found:
-                yield Candidate._make((*row, ()))
+            line = [Candidate._make((*row, ())) for row in found]
+            yield from line
 
 
 def _candidate(row: tuple[Any, ...]) -> Candidate:
-    """Out of the values of both lists of columns."""
-    return Candidate._make((*row[:_WIDTH], row[_WIDTH:]))
+    """Out of the values of `CLAIM_COLUMNS`."""
+    return Candidate._make((*_own_of(row), row))
 
 
 def drawn(queue: Queue, turn: Turn, capacity: int, ledger: Ledger) -> list[tuple[Candidate, int]]:
