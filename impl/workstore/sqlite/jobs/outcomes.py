@@ -140,7 +140,8 @@ def _give_up(connection: sqlite3.Connection, now: int, run: Run, report: Report)
 
 
 def _finish(connection: sqlite3.Connection, now: int, run: Run, state: State, attempt: int) -> None:
-    connection.execute(_FINISH, (state, now, attempt, run.charge, run.row_id))
+    # The text itself: sqlite3 would first look for a way to adapt a member of an enumeration.
+    connection.execute(_FINISH, (state.value, now, attempt, run.charge, run.row_id))
 
 
 def _wait(connection: sqlite3.Connection, run: Run, state: State, attempt: int, due: int) -> None:
