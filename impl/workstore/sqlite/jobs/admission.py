@@ -55,7 +55,7 @@ def _visit(
     """Lease up to ``room`` jobs of one queue. The turn goes on where there was any candidate, even if a policy held
     back each of them (6.1)."""
     queue = Queue(connection, name, request.worker)
-    turn = queue.turn(system_ms)
+    turn = queue.turn(system_ms, room)
     if turn is None:
         return []
     taken = drawn(queue, turn, room, ledger)

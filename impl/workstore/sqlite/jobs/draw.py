@@ -86,9 +86,10 @@ FIRST: Final = (
     f"AND partition_key = CASE ({_LEAST}) WHEN ({_GREATEST}) THEN ({_LEAST}) ELSE ({_IN_TURN}) END "
     "ORDER BY precedence, scheduled_at_ms, jobs.id LIMIT 1"
 )
-"""The first row of the partition whose turn it is on one route, with all that most admissions ask: the instant, the
-cursor of the queue, whether the route of the worker holds a candidate, and what a claim is made of. Nothing of a paused
-queue. Where all rows are of one partition, no others are looked for."""
+"""The first row of the partition whose turn it is on one route, with all that an admission of one job asks: the
+instant, the cursor of the queue, whether the route of the worker holds a candidate, and what a claim is made of.
+Nothing of a paused queue. Where all rows are of one partition, no others are looked for."""
+VISIT: Final = f"SELECT coalesce({STOPPED_AT}, ?2), cursor FROM queues WHERE name = ?1 AND paused = 0"
 PARTITIONS: Final = f"{_found('?2', '?3')}SELECT name FROM found WHERE name IS NOT NULL"
 _IN_PARTITION: Final = f"WHERE {_on_route('?2', '?3')}AND partition_key = ?4 AND NOT {_IS_QUARANTINED} "
 _IN_ORDER: Final = "ORDER BY precedence, scheduled_at_ms, jobs.id LIMIT ?5"
@@ -104,12 +105,13 @@ _GREATEST_PIECE: Final = 500
 
 @frozen
 class Turn:
-    """Whose turn it is in a queue at one instant (JOB-FAIR-04): its cursor, and the candidate that comes first; None
-    where that takes more than a look at one row."""
+    """Whose turn it is in a queue at one instant (JOB-FAIR-04): its cursor, and what is known already, the candidate
+    that comes first or the partitions."""
 
     now: int
     cursor: int
     first: Candidate | None
+    partitions: Partitions | None
 
 
 class Queue:
@@ -120,8 +122,19 @@ class Queue:
         self._name = name
         self._worker = worker
 
-    def turn(self, system_ms: int) -> Turn | None:
+    def turn(self, system_ms: int, capacity: int) -> Turn | None:
         """None where no partition holds a candidate. The instant is that of the system unless the clock is stopped."""
+        return self._turn_for_one(system_ms) if capacity == 1 else self._turn_for_many(system_ms)
+
+    def _turn_for_many(self, system_ms: int) -> Turn | None:
+        found = self._connection.execute(VISIT, (self._name, system_ms)).fetchone()
+        if found is None:
+            return None
+        now, cursor = found
+        partitions = self.partitions(now)
+        return Turn(now, cursor, None, partitions) if partitions else None
+
+    def _turn_for_one(self, system_ms: int) -> Turn | None:
         found = self._first("", system_ms)
         is_merged = bool(found and found[2])
         if found is None and self._worker:
@@ -129,7 +142,8 @@ class Queue:
         if found is None:
             return None
         now, cursor, _own, is_quarantined = found[:_FACTS]
-        return Turn(now, cursor, None if is_merged or is_quarantined else _candidate(found[_FACTS:]))
+        first = None if is_merged or is_quarantined else _candidate(found[_FACTS:])
+        return Turn(now, cursor, first, None)
 
     def _first(self, route: str, system_ms: int) -> tuple[Any, ...] | None:
         # Read to its end: an open statement would go on reading what is changed under it.
@@ -172,11 +186,11 @@ def _candidate(row: tuple[Any, ...]) -> Candidate:
 def drawn(queue: Queue, turn: Turn, capacity: int, ledger: Ledger) -> list[tuple[Candidate, int]]:
     """Round by round one candidate of each partition, from that of the cursor on, until the capacity is used or a whole
     round gives nothing; with what each is charged (JOB-FAIR-01, JOB-ADM-13)."""
-    if capacity == 1 and turn.first is not None:
+    if turn.first is not None:
         charge = _charge(turn.first, turn.now, ledger)
         if charge is not None:
             return [(turn.first, charge)]
-    partitions = queue.partitions(turn.now)
+    partitions = queue.partitions(turn.now) if turn.partitions is None else turn.partitions
     if len(partitions) == 1:
         ((name, routes),) = partitions.items()
         line = queue.candidates(turn.now, name, routes, min(capacity, _GREATEST_PIECE))
