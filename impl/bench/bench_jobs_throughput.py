@@ -17,11 +17,11 @@ time by part. At NORMAL the statements alone come to about 0.55 of the minimum, 
 nine pages instead of five: one for the index of waiting fingerprints, one for that of what is to be evicted, and two
 for the counters of the queue. The Python around them takes 15 microseconds when it is run by itself, and two to three
 times that between statements, for its code and that of SQLite and of the kernel push each other out of the caches; the
-two looks at each of two files take ten. Each of ten partitions costs a microsecond more. At FULL
-much depends on the disk: where a sync takes 0.1 ms the store reaches 0.65, where it takes some milliseconds 0.8 to
-0.9. A job of a batch takes 40 microseconds of the processor whatever the disk, so that a batch is 12 times as fast
-where a single claim with its ack takes 480: with a sync of 0.1 ms it is 11 times, with one of 3 ms more than 30. The
-bars leave room below the worst of that; the aims are printed beside them.
+two looks at each of two files take ten. Each partition more costs more than a microsecond: which one is in turn depends
+on how many of them hold a due job. At FULL much depends on the disk: where a sync takes 0.1 ms the store reaches 0.65
+to 0.7, where it takes some milliseconds 0.8 to 0.9. A job of a batch takes 35 microseconds of the processor whatever
+the disk, so that a batch is 12 times as fast where a single claim with its ack takes 420; with a sync of 3 ms it is
+more than 30 times. The bars leave room below the worst of that; the aims are printed beside them.
 
 Other queues are measured where they are installed:
 
