@@ -15,12 +15,13 @@ statements of a single admission and ack and makes the claim, with nothing aroun
 faster. Where a single claim stays below its aim, its profile is printed: the pages of the log that it writes, and its
 time by part. At NORMAL the statements alone come to about 0.55 of the minimum, by ten statements instead of two, and
 nine pages instead of five: one for the index of waiting fingerprints, one for that of what is to be evicted, and two
-for the counters of the queue. The Python around them takes 20 microseconds when it is run by itself, and three times
-that between statements, for its code and that of SQLite and of the kernel push each other out of the caches. At FULL
-much depends on the disk: where a sync takes 0.1 ms the store reaches 0.65, where it takes some milliseconds 0.8 to
-0.9. A job of a batch takes 40 microseconds of the processor whatever the disk, so that a batch is 12 times as fast
-where a single claim with its ack takes 480: with a sync of 0.1 ms it is 11 times, with one of 3 ms more than 30. The
-bars leave room below the worst of that; the aims are printed beside them.
+for the counters of the queue. The Python around them takes 15 microseconds when it is run by itself, and two to three
+times that between statements, for its code and that of SQLite and of the kernel push each other out of the caches; the
+two looks at each of two files take ten. Each partition more costs more than a microsecond: which one is in turn depends
+on how many of them hold a due job. At FULL much depends on the disk: where a sync takes 0.1 ms the store reaches 0.65
+to 0.7, where it takes some milliseconds 0.8 to 0.9. A job of a batch takes 35 microseconds of the processor whatever
+the disk, so that a batch is 12 times as fast where a single claim with its ack takes 420; with a sync of 3 ms it is
+more than 30 times. The bars leave room below the worst of that; the aims are printed beside them.
 
 Other queues are measured where they are installed:
 
@@ -68,6 +69,9 @@ from workspec.jobs.vocabulary import Claim, LeaseRef
 from workstore.sqlite.jobs import JobStore, admission, checkpoints, draw, outcomes, queues, rows
 
 ROUNDS: Final = 9
+WARM_UP: Final = {"NORMAL": 2, "FULL": 5}
+"""Rounds that do not count: until then the logs of the minimum and of the store still grow to the length at which they
+are begun anew, and a sync of a file that grows takes longer. They were filled in different ways."""
 JOBS: Final = {"NORMAL": 200, "FULL": 60}
 """In one round of one contender."""
 CLOCKS: Final[dict[str, Callable[[], float]]] = {"NORMAL": time.thread_time, "FULL": time.perf_counter}
@@ -146,13 +150,13 @@ def statements_alone(store: JobStore, jobs: int) -> None:
         now = time.time_ns() // 1_000_000
         execute("BEGIN IMMEDIATE")
         (row,) = execute(draw.FIRST, (QUEUE, "worker", now, "")).fetchall()
-        _precedence, _due, job_id, row_id, _class, _weight, fence, document, cursor, *envelope = row[draw._FACTS :]
+        row_id, fence, document, cursor, *envelope = row[draw._FACTS :]
         execute(admission._TURN, (1, QUEUE))
         execute(admission._LEASE, ("lease", now + LEASE_MS, now, 0, row_id))
         execute("COMMIT")
         checkpoint = checkpoints.decode(document, cursor)
         Claim(rows.envelope_of(envelope), "lease", fence + 1, now + LEASE_MS, checkpoint)
-        lease = LeaseRef(job_id, "lease", fence + 1)
+        lease = LeaseRef(envelope[0], "lease", fence + 1)
         execute("BEGIN IMMEDIATE")
         run = rows.held(connection, lease)
         queues.succeeded(connection, now, run.queue, kept=True)
@@ -224,14 +228,14 @@ def contenders(directory: Path, synchronous: str) -> list[Contender]:
     ]
 
 
-def rates(contenders: Sequence[Contender], rounds: int, clock: Callable[[], float]) -> dict[str, list[float]]:
-    """Jobs per second of each contender in each round, after one that warms up."""
+def rates(contenders: Sequence[Contender], rounds: int, synchronous: str) -> dict[str, list[float]]:
+    """Jobs per second of each contender in each round."""
     found: dict[str, list[float]] = {one.name: [] for one in contenders}
-    for number in range(rounds + 1):
+    for number in range(-WARM_UP[synchronous], rounds):
         for one in contenders:
             one.prepare()
-            rate = one.jobs / seconds(one.run, clock)
-            if number:
+            rate = one.jobs / seconds(one.run, CLOCKS[synchronous])
+            if number >= 0:
                 found[one.name].append(rate)
     return found
 
@@ -308,7 +312,7 @@ def main() -> int:
     for synchronous in LEVELS:
         with tempfile.TemporaryDirectory() as name:
             taking_part = contenders(Path(name), synchronous)
-            found = rates(taking_part, rounds, CLOCKS[synchronous])
+            found = rates(taking_part, rounds, synchronous)
             report(synchronous, found, verdict)
             if below_aim(synchronous, found):
                 profile(Path(name), synchronous)

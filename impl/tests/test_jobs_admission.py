@@ -144,6 +144,19 @@ def test_routed_rows_of_others_make_no_group(jobs: Driver) -> None:
     assert [jobs.admitted(1) for _ in range(3)] == [["B1"], ["C1"], ["B2"]]
 
 
+def test_a_partition_with_nothing_due_makes_no_group(jobs: Driver) -> None:
+    jobs.put("A1", partition_key="A")
+    for name in ("B1", "B2", "C1", "C2"):
+        jobs.put(name, partition_key=name[0], scheduled_at_ms=1)
+    jobs.at(T0 - 1)
+    assert [jobs.admitted(1) for _ in range(5)] == [["B1"], ["C1"], ["B2"], ["C2"], []]
+    jobs.put("D1", partition_key="D", scheduled_at_ms=T0)
+    jobs.at(T0).promote()
+    jobs.at(T0 - 1)
+    assert jobs.admitted(1) == jobs.admitted(2) == []
+    assert [jobs.at(T0).admitted(1) for _ in range(3)] == [["A1"], ["D1"], []]
+
+
 def test_a_flood_hides_nobody(jobs: Driver) -> None:
     flood = [envelope(f"n{number:04}", partition_key="noisy", priority=100) for number in range(5_000)]
     for start in range(0, 5_000, 1_000):

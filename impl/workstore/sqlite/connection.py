@@ -357,16 +357,10 @@ class Connection:
                 self._main_file.refuse_loss()
             if self._log is not None:
                 self._log.refuse_loss()
-            self._commit(connection)
-        except BaseException:
-            _undo(connection)
-            raise
-
-    def _commit(self, connection: sqlite3.Connection) -> None:
-        try:
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if _primary_code(error) == sqlite3.SQLITE_IOERR:
+        except BaseException as error:
+            _undo(connection)
+            if isinstance(error, sqlite3.Error) and _primary_code(error) == sqlite3.SQLITE_IOERR:
                 raise self._unavailable(error, definite=False) from error
             raise
 
@@ -382,7 +376,11 @@ class Connection:
                 )
             try:
                 with self._lock:
-                    return way(self._opened(), work)
+                    if self._connection is None:
+                        raise self._contract.unavailable(
+                            f"This handle on {self._settings.path} is closed. Open the store anew.", True
+                        )
+                    return way(self._connection, work)
             except open_files.LostFileError as error:
                 raise self._contract.unavailable(str(error), True) from error
             except (sqlite3.DataError, sqlite3.IntegrityError):
@@ -396,13 +394,6 @@ class Connection:
                     raise self._unavailable(error) from error
             _wait(attempt)
             attempt += 1
-
-    def _opened(self) -> sqlite3.Connection:
-        if self._connection is None:
-            raise self._contract.unavailable(
-                f"This handle on {self._settings.path} is closed. Open the store anew.", True
-            )
-        return self._connection
 
     def close(self) -> None:
         """Close once; later calls do nothing. In a child made by fork the connection is only let go of."""

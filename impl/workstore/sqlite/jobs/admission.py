@@ -55,7 +55,7 @@ def _visit(
     """Lease up to ``room`` jobs of one queue. The turn goes on where there was any candidate, even if a policy held
     back each of them (6.1)."""
     queue = Queue(connection, name, request.worker)
-    turn = queue.turn(system_ms)
+    turn = queue.turn(system_ms, room)
     if turn is None:
         return []
     taken = drawn(queue, turn, room, ledger)
@@ -68,10 +68,9 @@ def _visit(
 
 def _claim(connection: sqlite3.Connection, candidate: Candidate, lease_id: str, expires_at: int) -> Claim:
     """What the worker is given, checkpoint of earlier runs included (JOB-ADM-08)."""
-    if candidate.stored:
-        stored, fence = candidate.stored, candidate.stored[0] + 1
-    else:
-        stored = connection.execute(rows.FIND_FOR_CLAIM, (candidate.row_id,)).fetchone()
-        fence = stored[0]
-    checkpoint = checkpoints.decode(stored[1], stored[2])
-    return Claim(rows.envelope_of(stored[3:]), lease_id, fence, expires_at, checkpoint)
+    # The one was read before the lease was written, the other is read after it.
+    stored, leases = candidate.stored, 1
+    if not stored:
+        stored, leases = connection.execute(rows.FIND_FOR_CLAIM, (candidate.row_id,)).fetchone(), 0
+    _row_id, fence, document, cursor, *envelope = stored
+    return Claim(rows.envelope_of(envelope), lease_id, fence + leases, expires_at, checkpoints.decode(document, cursor))

@@ -42,6 +42,7 @@ _INSTANTS = (
 )
 _INTEGERS = (*_COUNTS, *_INSTANTS, "priority", "unique_replace")
 _FLAGS = ("unique_exclude_kind", "pending")
+_TEXT_ALONE = frozenset({str})
 _texts_of = attrgetter(*_TEXTS)
 _counts_of = attrgetter(*_COUNTS)
 _instants_of = attrgetter(*_INSTANTS)
@@ -64,7 +65,7 @@ def require_several(name: str, values: object, kind: type) -> None:
 def require_several_texts(name: str, values: object) -> None:
     """A sequence of str."""
     # Exact types first: to ask whether something is a Sequence costs more than to look at its members.
-    if type(values) in (tuple, list) and all(type(value) is str for value in cast("Sequence[object]", values)):
+    if type(values) in (tuple, list) and _TEXT_ALONE.issuperset(map(type, cast("Sequence[object]", values))):
         return
     arguments.require_several_texts(name, values)
 
@@ -108,10 +109,10 @@ def _require_headers(headers: object) -> None:
 
 
 def require_lease(lease: LeaseRef) -> None:
-    require_instance("lease", lease, LeaseRef)
     # Exact types first: the calls below only find the one that is to be named.
-    if type(lease.job_id) is str and type(lease.lease_id) is str and type(lease.fence) is int:
+    if type(lease) is LeaseRef and type(lease.job_id) is type(lease.lease_id) is str and type(lease.fence) is int:
         return
+    require_instance("lease", lease, LeaseRef)
     require_texts(job_id=lease.job_id, lease_id=lease.lease_id)
     require_integers(fence=lease.fence)
 
@@ -121,10 +122,10 @@ def require_admission(
 ) -> None:
     """Every type in a request for jobs."""
     # Exact types first, as above.
-    if not (type(worker) is str and type(lease_id) is str):
+    if not type(worker) is type(lease_id) is str:
         require_texts(worker=worker, lease_id=lease_id)
     require_several_texts("queues", queues)
-    if not (type(capacity) is int and type(lease_ms) is int and type(quantum) is int):
+    if not type(capacity) is type(lease_ms) is type(quantum) is int:
         require_integers(capacity=capacity, lease_ms=lease_ms, quantum=quantum)
 
 
@@ -288,4 +289,5 @@ def refuse_short_lease(lease_ms: int) -> None:
     """
     if lease_ms < 1:
         raise invalid("bad_lease")
-    refuse_instants_out_of_range(lease_ms)
+    if lease_ms > GREATEST_INSTANT:
+        raise invalid("out_of_range")

@@ -65,10 +65,10 @@ def write(connection: sqlite3.Connection, name: str, bucket: Bucket) -> None:
     connection.execute(_WRITE, (name, *values))
 
 
-def settle(connection: sqlite3.Connection, now: int, name: str, charge: int, actual: int | None) -> bool:
-    """Whether the charge of an admission is settled with this; without an actual weight nothing is, and a charge of 0
-    stands for a class that had no bucket (JOB-RATE-08, JOB-RATE-11)."""
-    if actual is None or charge == 0:
+def settle(connection: sqlite3.Connection, now: int, name: str, charge: int, actual: int) -> bool:
+    """Whether the charge of an admission is settled with this; a charge of 0 stands for a class that had no bucket
+    (JOB-RATE-08, JOB-RATE-11)."""
+    if charge == 0:
         return False
     bucket = find(connection, name)
     if bucket is None:

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from attrs import frozen
 
 from .buckets import Ledger
-from .clock import FROZEN_AT
+from .clock import STOPPED_AT
 from .rows import CLAIM_COLUMNS
 
 Partitions: TypeAlias = Mapping[str, Sequence[str]]
@@ -40,58 +42,76 @@ class Candidate(NamedTuple):
 
 
 _OWN_COLUMNS: Final = ", ".join(f"jobs.{name}" for name in Candidate._fields[:-1])
-_WIDTH: Final = len(Candidate._fields) - 1
+_CLAIM_NAMES: Final = [column.rpartition(".")[2] for column in CLAIM_COLUMNS.split(", ")]
+_own_of: Final = itemgetter(*(_CLAIM_NAMES.index(name) for name in Candidate._fields[:-1]))
 _FROM: Final = "FROM jobs INDEXED BY jobs_to_draw "
 _FROM_WITH_CONTENTS: Final = (
     "jobs INDEXED BY jobs_to_draw CROSS JOIN contents USING (row_id) LEFT JOIN checkpoints USING (row_id) "
 )
 _IS_QUARANTINED: Final = "EXISTS (SELECT 1 FROM fingerprints WHERE fingerprints.fingerprint = jobs.fingerprint)"
-_ON_ROUTE: Final = "state = 'available' AND queue = ?1 AND sticky_worker = {route} AND scheduled_at_ms <= {now} "
-_PARTITION: Final = (
-    f"SELECT partition_key FROM jobs AS other INDEXED BY jobs_to_draw WHERE {_ON_ROUTE}"
-    "AND partition_key {condition} ORDER BY partition_key LIMIT 1"
+
+
+def _on_route(route: str, now: str) -> str:
+    return f"state = 'available' AND queue = ?1 AND sticky_worker = {route} AND scheduled_at_ms <= {now} "
+
+
+def _found(route: str, now: str) -> str:
+    """The partitions that hold a candidate on one route, in order, then NULL. One step of the index for each."""
+    following = (
+        f"SELECT partition_key FROM jobs AS other INDEXED BY jobs_to_draw WHERE {_on_route(route, now)}"
+        "AND partition_key > found.name ORDER BY partition_key LIMIT 1"
+    )
+    return (
+        f"WITH RECURSIVE found (name) AS (SELECT min(partition_key) {_FROM} WHERE {_on_route(route, now)}"
+        f"UNION ALL SELECT ({following}) FROM found WHERE name IS NOT NULL) "
+    )
+
+
+_NOW: Final = f"coalesce({STOPPED_AT}, ?3)"
+_OWN: Final = f"?2 <> '' AND EXISTS (SELECT 1 FROM jobs AS other INDEXED BY jobs_to_draw WHERE {_on_route('?2', _NOW)})"
+_OUTERMOST: Final = (
+    "SELECT {which}(partition_key) FROM jobs AS other INDEXED BY jobs_to_draw "
+    "WHERE state = 'available' AND queue = ?1 AND sticky_worker = ?4"
 )
-_NOW: Final = "coalesce(settings.value, ?3)"
-_NEXT: Final = _PARTITION.format(route="?4", now=_NOW, condition="> jobs.partition_key")
-_OWN: Final = _PARTITION.format(route="?2", now=_NOW, condition="IS NOT NULL AND ?2 <> ''")
+_LEAST, _GREATEST = _OUTERMOST.format(which="min"), _OUTERMOST.format(which="max")
+_IN_TURN: Final = (
+    "SELECT name FROM found WHERE name IS NOT NULL LIMIT 1 "
+    "OFFSET (SELECT cursor FROM queues WHERE name = ?1) % (SELECT max(count(name), 1) FROM found)"
+)
 FIRST: Final = (
-    f"SELECT {_NOW}, queues.cursor, partition_key, ({_NEXT}), ({_OWN}), {_IS_QUARANTINED}, "
-    f"{_OWN_COLUMNS}, {CLAIM_COLUMNS} "
-    f"FROM queues LEFT JOIN settings ON settings.name = '{FROZEN_AT}' CROSS JOIN {_FROM_WITH_CONTENTS}"
-    f"WHERE queues.name = ?1 AND queues.paused = 0 AND {_ON_ROUTE.format(route='?4', now=_NOW)}"
-    "ORDER BY partition_key, precedence, scheduled_at_ms, jobs.id LIMIT 1"
+    f"{_found('?4', _NOW)}"
+    f"SELECT {_NOW}, queues.cursor, {_OWN}, {_IS_QUARANTINED}, {CLAIM_COLUMNS} "
+    f"FROM queues CROSS JOIN {_FROM_WITH_CONTENTS}"
+    f"WHERE queues.name = ?1 AND queues.paused = 0 AND {_on_route('?4', _NOW)}"
+    f"AND partition_key = CASE ({_LEAST}) WHEN ({_GREATEST}) THEN ({_LEAST}) ELSE ({_IN_TURN}) END "
+    "ORDER BY precedence, scheduled_at_ms, jobs.id LIMIT 1"
 )
-"""The first row of a queue on one route, with all that most admissions ask: the instant, the cursor of the queue,
-whether another partition or the route of the worker holds a candidate, and what a claim is made of. Nothing of a
-paused queue."""
-PARTITIONS: Final = (
-    "WITH RECURSIVE found (name) AS (SELECT ?4 "
-    f"UNION ALL SELECT ({_PARTITION.format(route='?2', now='?3', condition='> found.name')}) "
-    "FROM found WHERE name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL"
-)
-"""The partitions that hold a candidate on one route, from a known one on. One step of the index for each."""
-_IN_PARTITION: Final = (
-    f"WHERE {_ON_ROUTE.format(route='?2', now='?3')}AND partition_key = ?4 AND NOT {_IS_QUARANTINED} "
-)
+"""The first row of the partition whose turn it is on one route, with all that an admission of one job asks: the
+instant, the cursor of the queue, whether the route of the worker holds a candidate, and what a claim is made of.
+Nothing of a paused queue. Where all rows are of one partition, no others are looked for."""
+VISIT: Final = f"SELECT coalesce({STOPPED_AT}, ?2), cursor FROM queues WHERE name = ?1 AND paused = 0"
+PARTITIONS: Final = f"{_found('?2', '?3')}SELECT name FROM found WHERE name IS NOT NULL"
+_IN_PARTITION: Final = f"WHERE {_on_route('?2', '?3')}AND partition_key = ?4 AND NOT {_IS_QUARANTINED} "
 _IN_ORDER: Final = "ORDER BY precedence, scheduled_at_ms, jobs.id LIMIT ?5"
-CANDIDATES: Final = f"SELECT {_OWN_COLUMNS}, {CLAIM_COLUMNS} FROM {_FROM_WITH_CONTENTS}{_IN_PARTITION}{_IN_ORDER}"
+CANDIDATES: Final = f"SELECT {CLAIM_COLUMNS} FROM {_FROM_WITH_CONTENTS}{_IN_PARTITION}{_IN_ORDER}"
 MORE_CANDIDATES: Final = (
     f"SELECT {_OWN_COLUMNS} {_FROM}{_IN_PARTITION}AND (precedence, scheduled_at_ms, id) > (?6, ?7, ?8) {_IN_ORDER}"
 )
 
-_FACTS: Final = 6
+_FACTS: Final = 4
 """What `FIRST` tells beside the row."""
 _GREATEST_PIECE: Final = 500
 
 
 @frozen
 class Turn:
-    """Whose turn it is in a queue at one instant: its cursor, and the partitions that hold a candidate before any
-    policy is asked (JOB-FAIR-04)."""
+    """Whose turn it is in a queue at one instant (JOB-FAIR-04): its cursor, and what is known already, the candidate
+    that comes first or the partitions."""
 
     now: int
     cursor: int
-    partitions: Partitions
+    first: Candidate | None
+    partitions: Partitions | None
 
 
 class Queue:
@@ -101,36 +121,42 @@ class Queue:
         self._connection = connection
         self._name = name
         self._worker = worker
-        self._read: dict[tuple[str, str], tuple[Any, ...]] = {}
-        """By route and partition the first candidate, where it is read already."""
 
-    def turn(self, system_ms: int) -> Turn | None:
+    def turn(self, system_ms: int, capacity: int) -> Turn | None:
         """None where no partition holds a candidate. The instant is that of the system unless the clock is stopped."""
-        route = ""
-        first = self._first(route, system_ms)
-        if first is None and self._worker:
-            route = self._worker
-            first = self._first(route, system_ms)
-        if first is None:
+        return self._turn_for_one(system_ms) if capacity == 1 else self._turn_for_many(system_ms)
+
+    def _turn_for_many(self, system_ms: int) -> Turn | None:
+        found = self._connection.execute(VISIT, (self._name, system_ms)).fetchone()
+        if found is None:
             return None
-        now, cursor, name, following, own, is_quarantined = first[:_FACTS]
-        if not is_quarantined:
-            self._read[route, name] = first[_FACTS:]
-        names = [name] if following is None else self._partitions(route, now, name)
-        partitions: dict[str, tuple[str, ...]] = dict.fromkeys(names, (route,))
-        if own is not None and not route:
-            for name in self._partitions(self._worker, now, own):
-                partitions[name] = (*partitions.get(name, ()), self._worker)
-        return Turn(now, cursor, partitions)
+        now, cursor = found
+        partitions = self.partitions(now)
+        return Turn(now, cursor, None, partitions) if partitions else None
+
+    def _turn_for_one(self, system_ms: int) -> Turn | None:
+        found = self._first("", system_ms)
+        is_merged = bool(found and found[2])
+        if found is None and self._worker:
+            found = self._first(self._worker, system_ms)
+        if found is None:
+            return None
+        now, cursor, _own, is_quarantined = found[:_FACTS]
+        first = None if is_merged or is_quarantined else _candidate(found[_FACTS:])
+        return Turn(now, cursor, first, None)
 
     def _first(self, route: str, system_ms: int) -> tuple[Any, ...] | None:
         # Read to its end: an open statement would go on reading what is changed under it.
         found = self._connection.execute(FIRST, (self._name, self._worker, system_ms, route)).fetchall()
         return found[0] if found else None
 
-    def _partitions(self, route: str, now: int, first: str) -> list[str]:
-        found = self._connection.execute(PARTITIONS, (self._name, route, now, first)).fetchall()
-        return [name for (name,) in found]
+    def partitions(self, now: int) -> Partitions:
+        """Those that hold a candidate before any policy is asked."""
+        routes: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
+        for route in dict.fromkeys(("", self._worker)):
+            for (name,) in self._connection.execute(PARTITIONS, (self._name, route, now)).fetchall():
+                routes[name] += (route,)
+        return routes
 
     def candidates(self, now: int, partition: str, routes: Sequence[str], piece: int) -> Iterator[Candidate]:
         """In the order of JOB-ADM-11, routed and unrouted ones together (JOB-STK-04), read piece by piece."""
@@ -141,31 +167,40 @@ class Queue:
     def _on_route(self, now: int, partition: str, route: str, piece: int) -> Iterator[Candidate]:
         """The first piece is what is likely to be taken, so it is read whole; what comes behind blocked rows is not."""
         place = (self._name, route, now, partition)
-        first = self._read.get((route, partition)) if piece == 1 else None
-        found = [first] if first else self._connection.execute(CANDIDATES, (*place, piece)).fetchall()
-        for row in found:
-            yield Candidate._make((*row[:_WIDTH], row[_WIDTH:]))
-        while len(found) == piece:
-            after = found[-1][:3]
+        found = self._connection.execute(CANDIDATES, (*place, piece)).fetchall()
+        line = [_candidate(row) for row in found]
+        yield from line
+        while len(line) == piece:
+            after = line[-1][:3]
             piece = min(piece * 4, _GREATEST_PIECE)
             found = self._connection.execute(MORE_CANDIDATES, (*place, piece, *after)).fetchall()
-            for row in found:
-                yield Candidate._make((*row, ()))
+            line = [Candidate._make((*row, ())) for row in found]
+            yield from line
+
+
+def _candidate(row: tuple[Any, ...]) -> Candidate:
+    """Out of the values of `CLAIM_COLUMNS`."""
+    return Candidate._make((*_own_of(row), row))
 
 
 def drawn(queue: Queue, turn: Turn, capacity: int, ledger: Ledger) -> list[tuple[Candidate, int]]:
     """Round by round one candidate of each partition, from that of the cursor on, until the capacity is used or a whole
     round gives nothing; with what each is charged (JOB-FAIR-01, JOB-ADM-13)."""
-    if len(turn.partitions) == 1:
-        ((name, routes),) = turn.partitions.items()
+    if turn.first is not None:
+        charge = _charge(turn.first, turn.now, ledger)
+        if charge is not None:
+            return [(turn.first, charge)]
+    partitions = queue.partitions(turn.now) if turn.partitions is None else turn.partitions
+    if len(partitions) == 1:
+        ((name, routes),) = partitions.items()
         line = queue.candidates(turn.now, name, routes, min(capacity, _GREATEST_PIECE))
         return list(islice(_all_that_pass(line, turn.now, ledger), capacity))
-    names = sorted(turn.partitions)
+    names = sorted(partitions)
     start = turn.cursor % len(names)
     piece = min(max(-(-capacity // len(names)), 1), _GREATEST_PIECE)
     # Lazily: a worker that asks for one job does not begin to read every partition.
     lines: Iterable[Iterator[Candidate]] = (
-        queue.candidates(turn.now, name, turn.partitions[name], piece) for name in names[start:] + names[:start]
+        queue.candidates(turn.now, name, partitions[name], piece) for name in names[start:] + names[:start]
     )
     taken: list[tuple[Candidate, int]] = []
     while True:
@@ -186,6 +221,11 @@ def drawn(queue: Queue, turn: Turn, capacity: int, ledger: Ledger) -> list[tuple
 def _all_that_pass(line: Iterator[Candidate], now: int, ledger: Ledger) -> Iterator[tuple[Candidate, int]]:
     """With their charges. What a policy keeps back is left untouched (JOB-GEN-11)."""
     for candidate in line:
-        charge = ledger.spend(now, candidate.rate_class, candidate.weight) if candidate.rate_class else 0
+        charge = _charge(candidate, now, ledger)
         if charge is not None:
             yield candidate, charge
+
+
+def _charge(candidate: Candidate, now: int, ledger: Ledger) -> int | None:
+    """None where a policy keeps it back."""
+    return ledger.spend(now, candidate.rate_class, candidate.weight) if candidate.rate_class else 0

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from workspec.jobs.vocabulary import HistoryEntry, JobResult, LeaseRef, Outcome, State
 
@@ -48,6 +48,14 @@ class Report:
     result: JobResult | None = None
 
 
+_PLAIN_SUCCESS: Final = Report(Outcome.SUCCESS, None, None, (), None)
+
+
+def success(actual_weight: int | None) -> Report:
+    """One with nothing else to say; most are the same."""
+    return _PLAIN_SUCCESS if actual_weight is None else evolve(_PLAIN_SUCCESS, actual_weight=actual_weight)
+
+
 def refuse_impossible(report: Report) -> None:
     """The argument checks, which come before identity (A-04).
 
@@ -75,7 +83,9 @@ def ack(
     """
     run = rows.held(connection, lease)
     now = clock.at(run.stopped_at_ms)
-    if buckets.settle(connection, now, run.rate_class, run.charge, report.actual_weight):
+    if report.actual_weight is not None and buckets.settle(
+        connection, now, run.rate_class, run.charge, report.actual_weight
+    ):
         run = run._replace(charge=0)
     if report.outcome == Outcome.SUCCESS:
         _succeed(connection, now, run, report, count)
@@ -130,7 +140,8 @@ def _give_up(connection: sqlite3.Connection, now: int, run: Run, report: Report)
 
 
 def _finish(connection: sqlite3.Connection, now: int, run: Run, state: State, attempt: int) -> None:
-    connection.execute(_FINISH, (state, now, attempt, run.charge, run.row_id))
+    # The text itself: sqlite3 would first look for a way to adapt a member of an enumeration.
+    connection.execute(_FINISH, (state.value, now, attempt, run.charge, run.row_id))
 
 
 def _wait(connection: sqlite3.Connection, run: Run, state: State, attempt: int, due: int) -> None:

@@ -167,8 +167,8 @@ ENVELOPE_COLUMNS: Final = (
     "periodic_schedule_id, periodic_tick_ms, headers, tags, sticky_worker"
 )
 """Of ``jobs`` and ``contents``: the members of an envelope in their order, without what belongs to a request."""
-CLAIM_COLUMNS: Final = f"fence, document, checkpoints.cursor, {ENVELOPE_COLUMNS}"
-"""The same with the fence and the columns of ``checkpoints``: what a claim is made of."""
+CLAIM_COLUMNS: Final = f"jobs.row_id, fence, document, checkpoints.cursor, {ENVELOPE_COLUMNS}"
+"""The same with the number of the row, the fence and the columns of ``checkpoints``: what a claim is made of."""
 FIND_FOR_CLAIM: Final = (
     f"SELECT {CLAIM_COLUMNS} FROM jobs JOIN contents USING (row_id) LEFT JOIN checkpoints USING (row_id) "
     "WHERE jobs.row_id = ?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workspec.jobs.ports import Transaction
-from workspec.jobs.vocabulary import Checkpoint, Envelope, JobError, LeaseRef, Outcome
+from workspec.jobs.vocabulary import Checkpoint, Envelope, JobError, LeaseRef
 
 from ..arguments import require_integers, require_optional_integers, require_texts
 from . import clock, transactions
@@ -21,7 +21,7 @@ from .arguments import (
 )
 from .enqueue import enqueue
 from .operator_calls import OperatorCalls
-from .outcomes import Report
+from .outcomes import success
 from .refusals import invalid
 from .transactions import JobTransaction
 from .validation import refuse_faulty_batch
@@ -111,12 +111,12 @@ class JobStore(OperatorCalls):
             StoreUnavailable: the file is full or broken; the transaction may be lost.
         """
         require_lease(lease)
-        require_optional_integers(actual_weight=actual_weight)
+        if actual_weight is not None:
+            require_optional_integers(actual_weight=actual_weight)
         own = self._own(transaction)
         refuse_instants_out_of_range(actual_weight)
         refuse_unstorable_lease(lease)
-        report = Report(Outcome.SUCCESS, None, None, (), actual_weight)
-        own.complete(self._policy, lease, report)
+        own.complete(self._policy, lease, success(actual_weight))
 
     def checkpoint_tx(self, *, transaction: Transaction, lease: LeaseRef, checkpoint: Checkpoint) -> None:
         """A checkpoint inside it (JOB-TXN-05).
@@ -154,8 +154,10 @@ class JobStore(OperatorCalls):
             TypeError: this is no transaction of any store.
             JobError: Invalid (``foreign_transaction``).
         """
-        require_transaction(transaction)
-        if not isinstance(transaction, JobTransaction) or transaction not in self._transactions:
+        if not isinstance(transaction, JobTransaction):
+            require_transaction(transaction)
+            raise invalid("foreign_transaction")
+        if transaction not in self._transactions:
             raise invalid("foreign_transaction")
         transaction.refuse_ended()
         return transaction

@@ -47,7 +47,7 @@ from .arguments import (
 from .enqueue import enqueue
 from .handle import Handle
 from .numbers import within_instants
-from .outcomes import Report
+from .outcomes import Report, success
 from .validation import refuse_faulty_batch, refuse_faulty_progress, refuse_faulty_result
 
 
@@ -58,6 +58,26 @@ def _checked_batch(envelopes: Sequence[Envelope]) -> list[Envelope]:
     require_envelopes(envelopes)
     refuse_faulty_batch(envelopes)
     return list(envelopes)
+
+
+def _checked_report(
+    outcome: Outcome, error: str | None, delay_ms: int | None, logs: Sequence[str], actual_weight: int | None
+) -> Report:
+    """Raises:
+    JobError: Invalid; before any I/O.
+    """
+    # Most acks say this and no more, and there is nothing in it to be checked.
+    if outcome is Outcome.SUCCESS and error is None and delay_ms is None and actual_weight is None and logs == ():
+        return success(None)
+    require_outcome(outcome)
+    if error is not None:
+        require_texts(error=error)
+    if delay_ms is not None or actual_weight is not None:
+        require_optional_integers(delay_ms=delay_ms, actual_weight=actual_weight)
+    require_several_texts("logs", logs)
+    report = Report(outcome_of(outcome), error, delay_ms, logs, actual_weight)
+    _refuse_faulty_report(report)
+    return report
 
 
 def _refuse_faulty_report(report: Report) -> None:
@@ -142,15 +162,7 @@ class WorkerCalls(Handle):
             StoreUnavailable: the file is busy, full or broken.
         """
         require_lease(lease)
-        require_outcome(outcome)
-        if error is not None:
-            require_texts(error=error)
-        if delay_ms is not None or actual_weight is not None:
-            require_optional_integers(delay_ms=delay_ms, actual_weight=actual_weight)
-        require_several_texts("logs", logs)
-        report = Report(outcome_of(outcome), error, delay_ms, logs, actual_weight)
-        _refuse_faulty_report(report)
-        self._ack(lease, report)
+        self._ack(lease, _checked_report(outcome, error, delay_ms, logs, actual_weight))
 
     def ack_success_with_result(
         self, *, lease: LeaseRef, result: JobResult, logs: Sequence[str], actual_weight: int | None
