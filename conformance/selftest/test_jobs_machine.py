@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from attrs import frozen
+from hypothesis.errors import FlakyStrategyDefinition
+from hypothesis.stateful import run_state_machine_as_test
 
 from workcert.backends import specification
 from workcert.backends.protocol import Place
@@ -17,8 +19,9 @@ from workcert.binding import bindings
 from workcert.cases import parse, write
 from workcert.cases.model import Call, Case, Header, Plain, Transaction
 from workcert.machines.jobs import JobsMachine
+from workcert.run import stateful
 from workcert.run.engine import Options
-from workcert.run.events import CaseEnded, Event, StepJudged
+from workcert.run.events import CaseEnded, Event, StepJudged, Verdict
 from workcert.run.stateful import run_stateful
 from workcert.run.store import StoreUnderTest
 from workspec.jobs.vocabulary import Outcome
@@ -130,3 +133,25 @@ def test_the_steps_of_an_example_can_be_written_and_time_does_not_run_back(monke
 
 
 _ABILITIES = ("restart", "second_handle")
+
+
+def test_a_store_that_answers_otherwise_each_time_is_driven_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep may take any of what is due, another each time: Hypothesis gives up where an example cannot be made
+    again, and the suite goes on with shorter engines."""
+    sizes: list[int] = []
+
+    def giving_up_once(machine: Any, settings: Any) -> None:
+        sizes.append(settings.max_examples)
+        run_state_machine_as_test(machine, settings=settings)
+        if len(sizes) == 1:
+            raise FlakyStrategyDefinition("went on otherwise")
+
+    monkeypatch.setattr(stateful, "run_state_machine_as_test", giving_up_once)
+    (backend,) = (each for each in find("memory") if each.binding is JOBS)
+    events: list[Event] = []
+    with StoreUnderTest.of(backend) as store:
+        campaign = run_stateful(store, Options(examples=stateful.BATCH + 3), events.append)
+    assert sizes[0] == stateful.BATCH
+    assert set(sizes[1:]) <= {stateful.BATCH_OF_CHANGEABLE, 1}
+    assert campaign.examples >= stateful.BATCH + 3
+    assert [event.verdict for event in events if isinstance(event, CaseEnded)] == [Verdict.PASSED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import inspect
+import os
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -42,6 +43,7 @@ class Edit:
         source = textwrap.dedent(inspect.getsource(function))
         # What an edit may say, whether its module imports it or not.
         function.__globals__.setdefault("evolve", evolve)
+        function.__globals__.setdefault("os", os)
         assert source.count(self.old) == 1, f"{function.__qualname__} has not once: {self.old}"
         flags = __future__.annotations.compiler_flag
         made: dict[str, Any] = {}

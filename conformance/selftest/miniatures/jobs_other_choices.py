@@ -233,6 +233,11 @@ BY_ID = Edit(
     "    for at_ms, job_id in instants:",
     "    for at_ms, job_id in sorted((each for each in instants if each[0] <= now_ms), key=lambda each: each[1]):",
 )
+ANEW_EACH_TIME = Edit(
+    sweeps._until,
+    "    for at_ms, job_id in instants:",
+    "    for at_ms, job_id in sorted((each for each in instants if each[0] <= now_ms), key=lambda _: os.urandom(4)):",
+)
 
 JOB_VARIANTS = (
     JobVariant("lists for tuples, texts for enumerations", lambda: Dressed(PlainTypes)),
@@ -253,6 +258,7 @@ JOB_VARIANTS = (
     JobVariant("limits of its own that no case can change", own_limits),
     declaring("A-07.jitter", "base", Edit(outcomes.Backoff.after, "self.cap_ms)", "self.cap_ms) + self.base_ms // 2")),
     JobVariant("sweeps go by id", MemoryJobsBackend, (BY_ID,)),
+    JobVariant("sweeps go in another order each time", MemoryJobsBackend, (ANEW_EACH_TIME,)),
     declaring("A-18.draw", "own", LARGEST_FIRST),
     declaring("A-01.lease-bound", "after", Edit(sweeps.reclaim_expired, "now_ms, limit)", "now_ms - 1, limit)")),
     declaring(

@@ -40,7 +40,7 @@ class Campaign:
     known: set[str] = field(factory=set)
     failed: tuple[Case, Failure] | None = None
     stopped: str = ""
-    """Why no further example can be made: a call that hung, or a store that is not the same twice."""
+    """Why no further example can be made: a call that hung."""
     examples: int = 0
     steps: int = 0
     judged: bool = True
