@@ -8,12 +8,15 @@ import pytest
 from attrs import evolve
 
 from workcert.backends.registry import describe
+from workcert.bound.jobs import beyond_ranges
 from workcert.cases.library import load_case
 from workcert.cases.model import Call, Case
 from workcert.run.case import CaseRun, run_case
 from workcert.run.events import Verdict
 from workcert.run.store import StoreUnderTest
 from workspec.core.choice import OTHER
+from workspec.core.scope import Call as ModelCall
+from workspec.jobs.samples import PLAIN
 from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
 from .miniatures.handles import Around, Wrapped
@@ -84,3 +87,10 @@ def test_calls_at_once_are_not_made_where_one_order_is_not_asserted() -> None:
     ended = run(Recording, "can-05-cancel-against-completion", {"G-12.reports-while-requested": OTHER})
     assert ended.verdict is Verdict.PASSED
     assert len(seen) == 2, "only the two forced interleavings, whose order is known, may be made"
+
+
+@pytest.mark.parametrize("number", [-(2**63) - 1, -(2**63), 2**63 - 1, 2**63])
+def test_numbers_beyond_the_range_of_an_envelope_are_not_judged(number: int) -> None:
+    """The contract gives them a range and says nothing of what lies outside."""
+    call = ModelCall("enqueue", {"envelopes": (evolve(PLAIN, priority=number),)})
+    assert bool(beyond_ranges(call)) == (not -(2**63) <= number < 2**63)

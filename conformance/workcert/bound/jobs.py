@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import attrs
 from attrs import evolve, frozen
@@ -67,10 +67,30 @@ class ShownJob(Job):
     progress: Any
 
 
+NUMBERS: Final = tuple(
+    name
+    for name, hint in get_type_hints(vocabulary.Envelope).items()
+    if isinstance(hint, type) and issubclass(hint, int) and hint is not bool
+)
+_numbers_of: Final = attrgetter(*NUMBERS)
+LEAST, GREATEST = -(2**63), 2**63 - 1
+
+
+def beyond_ranges(call: Call) -> str:
+    """Numbers of an envelope that no store need be able to keep: of them the contract says nothing (3.1)."""
+    for envelope in call.arguments.get("envelopes", ()):
+        numbers = _numbers_of(envelope)
+        if not LEAST <= min(numbers) <= max(numbers) <= GREATEST:
+            name = next(each for each, value in zip(NUMBERS, numbers, strict=True) if not LEAST <= value <= GREATEST)
+            return f"the {name} of an envelope is beyond signed 64 bits, of which the contract says nothing"
+    return ""
+
+
 def jobs() -> Binding:
     return Binding(
         contract=CONTRACT,
         calls=contracts()["jobs"],
+        impossible=beyond_ranges,
         error=vocabulary.JobError,
         unavailable=vocabulary.StoreUnavailable,
         record=ShownJob,

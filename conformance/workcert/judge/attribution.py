@@ -130,8 +130,9 @@ def for_crash(contract: Contract, decision: Decision) -> Ids:
     # A call on one record is for what it does to it; a pass may find nothing to do.
     purpose = unique(acts, operation.requirements) if isinstance(operation, Operation) else operation.requirements
     order = operation.order if isinstance(operation, Operation) and decision.rule is not None else ()
-    # What it does beside that, settling a charge for one, has fewer ids than what it is for.
-    families = [each for each, _count in Counter(contract.catalogue[i].prefix for i in purpose).most_common(1)]
+    # What it does beside that, settling a charge for one, has fewer ids among its own than what it is for.
+    own_ids = operation.requirements or purpose
+    families = [each for each, _count in Counter(contract.catalogue[i].prefix for i in own_ids).most_common(1)]
     named = unique(decision.rule_requirements, order, purpose)
     own = (identifier for identifier in named if contract.catalogue[identifier].prefix in families)
     return unique(own, decision.rule_requirements) or for_success(decision)
@@ -232,7 +233,8 @@ def _taken_eagerly(contract: Contract, checks: Iterable[Check], scope: Scope, sh
         if reads(check.when, scope):
             found += [(0, ids) for ids in _named_rows(contract, check, shown.details)]
             found += turns(contract, check.when, check.requirements, scope)
-    return nearest(found) or (named[0].requirements if named else ())
+    # Which of several it was that refuse with this code, nothing tells.
+    return nearest(found) or (named[0].requirements if len(named) == 1 else ())
 
 
 def turns(contract: Contract, condition: Condition, ids: Ids, scope: Scope) -> Iterator[tuple[int, Ids]]:
