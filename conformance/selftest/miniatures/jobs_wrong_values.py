@@ -14,6 +14,7 @@ from workstore.memory.jobs import (
     transactions,
     uniqueness,
 )
+from workstore.memory.jobs.clock import Clock
 from workstore.memory.jobs.operator_verbs import Operators
 
 from .jobs_model import Edit, JobMiniature, edited
@@ -252,4 +253,13 @@ LENGTHS = (
         Edit(sweeps.evict_retained, ">= limit", ">= min(limit, 5)"),
     ),
 )
-WRONG_VALUES = (*NAMES, *NUMBERS, *LENGTHS)
+CLOCKS = (
+    edited(
+        "a clock that is let run stays where it is",
+        "CLK-01",
+        Edit(Clock.unfreeze, "self._frozen_at_ms = None", "pass"),
+    ),
+    edited("a step of the clock is none", "CLK-03 CLK-01", Edit(Clock.advance, "(), delta_ms", "(), 0")),
+    edited("a step of the clock is two", "CLK-03 CLK-01", Edit(Clock.advance, "(), delta_ms", "(), 2 * delta_ms")),
+)
+WRONG_VALUES = (*NAMES, *NUMBERS, *LENGTHS, *CLOCKS)
