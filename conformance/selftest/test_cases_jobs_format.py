@@ -6,10 +6,16 @@ import json
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from workcert.backends.registry import describe
 from workcert.cases import CaseError, parse, unrolled, write
-from workcert.cases.model import Transaction, calls_of
+from workcert.cases.model import Case, Transaction, calls_of
 from workcert.codec import Copies, RepeatBytes, resolve
+from workcert.run.case import run_case
+from workcert.run.clock import RUNS_BACK, STANDS
+from workcert.run.store import StoreUnderTest
+from workstore.backends import MemoryJobsBackend
 
 HEADER: dict[str, Any] = {
     "format": 1,
@@ -56,6 +62,7 @@ WITHOUT_INSTANT = {name: value for name, value in transaction(effect()).items() 
         (transaction(effect(on="A")), "a handle of a call inside a transaction"),
         (transaction({k: v for k, v in enqueue().items() if k != "on"}), "belongs outside of a transaction"),
         (WITHOUT_INSTANT, "a transaction needs at_ms"),
+        (transaction(effect(), at_ms=None), "write the instant in milliseconds"),
         (transaction(effect(), end="leave"), 'write "commit" or "rollback"'),
         (transaction(effect(), end=True), 'write "commit" or "rollback"'),
         (transaction(effect(record={"state": "running"})), "'record' on 'f' has no meaning here"),
@@ -110,3 +117,28 @@ def test_iterations_of_a_transaction_have_names_of_their_own() -> None:
     steps = list(unrolled(case.steps))
     assert [step.id for step in steps] == ["t#1", "t#2"]
     assert [call.id for step in steps for call in (*step.calls, *step.after)] == ["f#1", "g#1", "f#2", "g#2"]
+
+
+def test_a_call_while_the_clock_runs_has_no_instant() -> None:
+    text = text_of(enqueue(at_ms=None))
+    case = parse(text, "jobs/example")
+    assert [call.at for call in calls_of(case)] == [None]
+    assert '"at_ms": null' in write(case)
+    assert parse(write(case), "jobs/example") == case
+
+
+def without_abilities(*steps: Any) -> Case:
+    case = parse(text_of(*steps), "jobs/example")
+    return evolve(case, header=evolve(case.header, abilities=(), config={}))
+
+
+def test_the_clock_runs_only_where_the_case_has_let_it() -> None:
+    unfreeze = {"id": "z", "on": "A", "at_ms": 10, "call": "unfreeze_clock", "args": {}}
+    backend = describe("memory", MemoryJobsBackend())
+    with StoreUnderTest.of(backend) as store:
+        standing = run_case(store, without_abilities(enqueue(), enqueue("f", at_ms=None)))
+        running = run_case(store, without_abilities(unfreeze, enqueue("f", at_ms=None), enqueue("g")))
+    assert [run.applicable for run in standing.steps[:2]] == [True, False]
+    assert standing.steps[1].note == STANDS
+    assert [run.applicable for run in running.steps[:3]] == [True, True, False]
+    assert running.steps[2].note == RUNS_BACK

@@ -32,6 +32,7 @@ from .miniatures.jobs_wrong_keys import WRONG_KEYS
 from .miniatures.jobs_wrong_leases import WRONG_LEASES
 from .miniatures.jobs_wrong_operators import WRONG_OPERATORS
 from .miniatures.jobs_wrong_sweeps import WRONG_SWEEPS
+from .miniatures.jobs_wrong_values import WRONG_VALUES
 from .miniatures.model import STATEFUL
 
 JOB_MINIATURES = (
@@ -42,6 +43,7 @@ JOB_MINIATURES = (
     *WRONG_KEYS,
     *WRONG_OPERATORS,
     *WRONG_HANDLES,
+    *WRONG_VALUES,
 )
 NOT_EACH_TIME = "two holders have one duty"
 """A race between threads: forced interleavings do not reach inside of a store that offers no pause."""

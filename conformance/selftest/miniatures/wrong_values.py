@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
+from workspec.workload.facts import Facts
 from workspec.workload.vocabulary import ErrorCode, WorkloadError
 
 from .handles import Answering, Around, wrapped
@@ -161,7 +162,21 @@ class TextToken(Around):
         return evolve(claim, fencing_token=str(claim.fencing_token))
 
 
+class TenantPattern(Around):
+    """A list takes a low line in a tenant for a wild card."""
+
+    def list_workloads(self, *, tenant_id: str, **arguments: Any) -> Any:
+        stored = {each.facts.terms.tenant_id for each in self.state.values() if isinstance(each.facts, Facts)}
+        alike = (
+            each
+            for each in sorted(stored)
+            if len(each) == len(tenant_id) and all(a in ("_", b) for a, b in zip(tenant_id, each, strict=True))
+        )
+        return [found for each in alike for found in self.inner.list_workloads(tenant_id=each, **arguments)]
+
+
 WRONG_VALUES = (
+    wrapped(TenantPattern, "PRT-12"),
     wrapped(LostOutput, "CMP-07"),
     wrapped(DictResult, "CMP-07"),
     wrapped(TruthAsNumber, "ADM-14"),

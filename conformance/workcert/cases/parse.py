@@ -209,7 +209,7 @@ class _Steps(Reader):
             on=self.handle(raw),
             call=name,
             args=self.arguments(name, self.need(raw, "args", dict, "a call")),
-            at=self.instant(raw[time]) if timed else None,
+            at=self.instant(raw[time]) if timed and not self.runs(raw, inside) else None,
             expect=self.expectation(raw["expect"]) if "expect" in raw else None,
             record=self.matcher(raw["record"], "record") if "record" in raw else None,
             of=self.value(raw["of"], "of") if "of" in raw else None,
@@ -218,6 +218,10 @@ class _Steps(Reader):
         )
         self.answered.add(step_id)
         return step
+
+    def runs(self, raw: Mapping[str, Any], inside: str) -> bool:
+        """The call is made while the clock of the store runs."""
+        return raw[self.contract.time] is None and self.contract.instant is None and inside in ("", "repeat")
 
     def instant(self, raw: Any) -> int:
         at = self.value(raw, self.contract.time)

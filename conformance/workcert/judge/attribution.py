@@ -142,10 +142,17 @@ def for_crash(contract: Contract, decision: Decision) -> Ids:
 
 
 def for_record(
-    contract: Contract, committed: Committed, found: Sequence[Difference], fallback: Ids, broken: Ids = ()
+    contract: Contract,
+    committed: Committed,
+    found: Sequence[Difference],
+    fallback: Ids,
+    broken: Ids = (),
+    *,
+    new: bool = False,
 ) -> Ids:
     """A member of the record is wrong: the table that decided, the step that writes it, or, if nothing of this
-    decision does, what says that it stays. ``broken``: the invariants on this member that the record breaks."""
+    decision does, what says that it stays. ``broken``: the invariants on this member that the record breaks; ``new``:
+    this call has made the record, so that no rule is meant that edits one."""
     decision, first = committed.decision, found[0]
     decided = _decided_otherwise(contract, decision, found)
     if decided:
@@ -166,7 +173,7 @@ def for_record(
         return unique(broken, fallback)
     spoken = [i for i in decision.trace.requirements if f"`{first.member}`" in _text(contract, i)]
     # It did not act, so what it says last, of when it acts at all, comes first.
-    sole = writers[0].requirements[::-1] if len(writers) == 1 and fired else ()
+    sole = writers[0].requirements[::-1] if len(writers) == 1 and fired and not new else ()
     return unique(spoken, sole) or fallback
 
 

@@ -93,7 +93,9 @@ class Ledger:
             ids = self.fallback(committed)
             if expected is not before:
                 broken = self._broken_by(found[0], row)
-                ids = self._broken_types(found, row) or attribution.for_record(contract, committed, found, ids, broken)
+                ids = self._broken_types(found, row) or attribution.for_record(
+                    contract, committed, found, ids, broken, new=before is None
+                )
             return Failure(ids, Kind.RECORD, f"the record of {key} differs", found)
         if before is None or key not in self.versions or not self.binding.versioned:
             return None

@@ -19,7 +19,7 @@ from workcert.references import ReferenceFault, Refused, resolve
 from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
-from workcert.run.clock import StoreClock
+from workcert.run.clock import STANDS, StoreClock
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
@@ -255,7 +255,10 @@ class Execution:
         if step.at is not None:
             self._at = step.at
         call = ModelCall(step.call, typed)
-        now_s = self.binding.contract.instant(call, step.at)
+        at = self.clock.running() if step.at is None and self.binding.has_clock else step.at
+        if at is None and self.binding.has_clock:
+            return self.left_out(step, STANDS)
+        now_s = self.binding.contract.instant(call, at)
         why = self.binding.impossible(call)
         elsewhere = "" if why else self.not_asserted([(call, now_s)])
         if elsewhere:

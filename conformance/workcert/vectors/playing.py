@@ -129,6 +129,8 @@ class _Player:
         call = ModelCall(step.call, typed)
         if self.binding.impossible(call):
             raise NotExportable("a record that no version can have left behind")
+        if self.binding.has_clock and step.at is None and self.at is None:
+            raise NotExportable("a call while the clock of the store runs: its instant is that of the system")
         if self.binding.has_clock and step.at is not None:
             if self.at is not None and step.at < self.at:
                 raise NotExportable("a store's clock does not run back")
