@@ -41,6 +41,7 @@ class Campaign:
     failed: tuple[Case, Failure] | None = None
     stopped: str = ""
     """Why no further example can be made: a call that hung, or a store that is not the same twice."""
+    hung: bool = False
     examples: int = 0
     steps: int = 0
     judged: bool = True
@@ -68,7 +69,7 @@ class Campaign:
         try:
             run = execution.step(step)
         except CallHung as hung:
-            self.stopped = str(hung)
+            self.stopped, self.hung = str(hung), True
             raise StepFailed(self.stopped) from hung
         if run.failure is None:
             if run.applicable:
@@ -101,7 +102,7 @@ class Campaign:
     def conclude(self) -> None:
         """Say what became of the suite as a whole."""
         if self.stopped:
-            self.emit(CaseEnded(self.suite, self.suite, Verdict.UNKNOWN, reason=self.stopped))
+            self.emit(CaseEnded(self.suite, self.suite, Verdict.UNKNOWN, reason=self.stopped, hung=self.hung))
         elif not self.known:
             self.emit(CaseEnded(self.suite, self.suite, Verdict.PASSED))
         self.emit(ExamplesRun(self.suite, self.examples, self.steps))
