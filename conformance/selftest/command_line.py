@@ -91,23 +91,27 @@ class Coded(Adapter):
 
 LISTED_CHOICES, WRONG_CODE = Adapter(choices=["x"]), Coded()
 FREE_CHOICE = Adapter(choices={"G-13.fence-code": "WORKLOAD_STALE_FENCE"})
+NONE = None
 NO_ABILITY = Adapter(profiles=frozenset({"CORE", "DURABLE"}))
 """
 
-SLOW = """
-import time
+INTERRUPTED = """
+import itertools
+import signal
 from workcert.templates.workload import Adapter, Store
 
-class Slow(Store):
+calls = itertools.count(1)
+
+class Interrupted(Store):
     def claim(self, **arguments):
+        if next(calls) == 150:
+            # The first failure has been told by then: it takes fewer calls.
+            signal.raise_signal(signal.SIGINT)
         raise ZeroDivisionError("on purpose")
-    def get(self, **arguments):
-        time.sleep(0.01)
-        return super().get(**arguments)
 
 class Made(Adapter):
     def open(self, place, config):
-        return Slow(self._rows.setdefault(str(place.path), {}))
+        return Interrupted(self._rows.setdefault(str(place.path), {}))
 
 BACKEND = Made()
 """

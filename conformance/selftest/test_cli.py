@@ -39,10 +39,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workcert.__main__, "find_spec", lambda name: None if name == "hypothesis" else name)
+    monkeypatch.setattr(workcert.__main__, "NEEDED", ("no_such_package", "pytest"))
     code, out, err = run(capsys, "list", "backends")
     assert (code, out) == (2, "")
-    assert err == "workcert: hypothesis is not installed; run: pip install 'workcert[certify]'\n"
+    assert err == "workcert: no_such_package is not installed; run: pip install 'workcert[certify]'\n"
 
 
 # certify ---------------------------------------------------------------------------------------------------------
@@ -104,6 +104,24 @@ def test_a_failure_is_printed_and_its_case_replays(capsys: pytest.CaptureFixture
         ([MEMORY, "--out", "bad.py"], "no report can be written to bad.py"),
         ([MEMORY, "--out", ""], "the name of the directory is empty"),
         ([f"{MEMORY}://."], "is not an empty directory"),
+        ([f"{MEMORY}://"], f"{MEMORY}:// names no directory behind ://; write it as in '{MEMORY}://stores'"),
+        ([f"{MEMORY}:// "], "names no directory behind ://"),
+        (["bad.py:made"], "bad.py:made is a function, and the kit needs an adapter"),
+        (["bad.py:made"], "BACKEND = made() and name BACKEND, or name what the function returns"),
+        (["bad.py:NONE"], "bad.py:NONE is None, and the kit needs an adapter"),
+        (
+            [MEMORY, "--only", "JOB-ACK-99"],
+            "the jobs contract 1.0 has no requirement 'JOB-ACK-99'; did you mean JOB-",
+        ),
+        (
+            [MEMORY, "--only", "wrk-clm-99"],
+            "workload contract 1.0 has no requirement 'wrk-clm-99'; did you mean WRK",
+        ),
+        ([MEMORY, "--only", "enqeue"], "the jobs contract 1.0 has no requirement 'enqeue'; did you mean enqueue"),
+        (
+            [MEMORY, "--contract", "workload", "--only", "JOB-ACK-01"],
+            "is of the contract jobs, and this run",
+        ),
         ([f"{MEMORY}://bad.py/inside"], "no store can be made in 'bad.py/inside'"),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",

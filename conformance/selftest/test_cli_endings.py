@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from workcert.cli.certify import MOST_WHOLE
 
-from .command_line import BROKEN, MEMORY, SLOW, process, run
+from .command_line import BROKEN, INTERRUPTED, MEMORY, process, run
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +45,7 @@ def test_an_interrupt_ends_in_a_clean_line() -> None:
     running = process("certify", MEMORY, "--effort", "deep", "--suite", "stateful")
     ended = threading.Timer(4, running.send_signal, [signal.SIGINT])
     ended.start()
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=120)
     assert running.returncode == 130
     assert "workcert: interrupted" in err
     assert "Traceback" not in err
@@ -51,15 +53,45 @@ def test_an_interrupt_ends_in_a_clean_line() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_an_interrupt_loses_nothing_that_was_found(tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    running = process("certify", "slow.py:BACKEND", "--suite", "scenarios")
-    ended = threading.Timer(5, running.send_signal, [signal.SIGINT])
-    ended.start()
-    out, _ = running.communicate(timeout=30)
+    (tmp_path / "pressed.py").write_text(INTERRUPTED)
+    running = process("certify", "pressed.py:BACKEND", "--suite", "scenarios")
+    out, _ = running.communicate(timeout=120)
     assert running.returncode == 130
     assert "ZeroDivisionError: on purpose" in out
-    assert out.splitlines()[-1] == "workload 1.0 on slow.py:BACKEND: could not run (interrupted)"
+    assert out.splitlines()[-1] == "workload 1.0 on pressed.py:BACKEND: could not run (interrupted)"
     assert list((tmp_path / ".workcert" / "cases").glob("WRK-*.jsonl"))
+
+
+def test_before_the_command_is_entered_next_to_nothing_is_imported() -> None:
+    """An interrupt that falls into an import there is answered with a traceback."""
+    script = "import sys; before = set(sys.modules); import workcert.__main__; print(*sorted({*sys.modules} - before))"
+    new = in_a_process(script).stdout.split()
+    assert {"workcert", "workcert.__main__"} <= set(new) <= {"__future__", "workcert", "workcert.__main__"}
+
+
+@pytest.mark.parametrize("module", ["importlib.util", "argparse", "attrs", "workcert.cli.certify", "hypothesis"])
+def test_an_interrupt_during_an_import_ends_in_a_clean_line(module: str) -> None:
+    script = f"""
+import sys
+from workcert.__main__ import main
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.modules.pop({module!r}, None)
+sys.meta_path.insert(0, Interrupting())
+sys.exit(main(["list", "cases"]))
+"""
+    ended = in_a_process(script)
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr.strip() == "workcert: interrupted; nothing that was not printed or written is decided"
+
+
+def in_a_process(script: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")

@@ -12,13 +12,14 @@ from workcert.backends.protocol import Ability
 from workcert.backends.registry import describe
 from workcert.backends.specification import of
 from workcert.binding import bindings
+from workcert.cases.cost import cost
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case, Restart, every_step
 from workcert.faults.derived import derived
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.field import NOT_APPLICABLE, field_faults
 from workcert.faults.field.model import Tier
-from workcert.faults.footprint import MOST_CHEAP, cost
+from workcert.faults.footprint import MOST_CHEAP
 from workcert.faults.restarts import forgotten_facts
 from workcert.faults.views import stale_views
 from workcert.judge.verdict import Failure

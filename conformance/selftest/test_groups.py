@@ -19,8 +19,9 @@ from workcert.judge.cause import Cause, cause_of
 from workcert.judge.differences import Difference
 from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.report import groups, json_text, markdown_text, schema
+from workcert.report.failure_text import need_table
 from workcert.report.groups import Causes, named
-from workcert.report.model import ContractReport, FailureReport, Status
+from workcert.report.model import ContractReport, FailureReport, Status, StepRow
 from workcert.run.calling import Answered, Crashed, Refusal
 from workspec.core.interpreter import Accepted, Refused
 from workspec.core.scope import Trace
@@ -165,3 +166,44 @@ def test_every_file_has_the_groups(report: ContractReport) -> None:
     assert text.count("#### WRK-") == 2
     assert "1 further failure of the same cause:\n\n- WRK-CLM-06, workload/10-back-off-before-the-next-claim: `" in text
     assert "needed because" in text
+
+
+# Many ------------------------------------------------------------------------------------------------------------
+
+
+def many(report: ContractReport, number: int) -> ContractReport:
+    """A report of one failure and so many others of its cause, each in a case of its own."""
+    lead, other = groups(report.failures)[0].lead, groups(report.failures)[0].others[0]
+    others = [evolve(other, case=f"jobs/{place}", case_file=f"cases/{place}.jsonl") for place in range(number)]
+    return evolve(report, failures=(lead, *others))
+
+
+@pytest.mark.parametrize(("number", "named", "left"), [(10, 10, 0), (11, 10, 1), (482, 10, 472)])
+def test_ten_of_a_cause_are_named_and_the_others_counted(
+    report: ContractReport, number: int, named: int, left: int
+) -> None:
+    whole = many(report, number)
+    [_lead, text] = list(failure_texts(whole, "a.py:B", None))
+    assert text.startswith(f"{number} further failures of the same cause:")
+    page = markdown_text([whole])
+    assert text.count("workcert replay") <= named
+    assert len(text.splitlines()) == 1 + named + bool(left)
+    assert page.count(".jsonl`") == named
+    for each in (text, page):
+        assert (f"and {left} more, which break WRK-" in each) == bool(left)
+    assert len(json.loads(json_text([whole]))["contracts"][0]["failures"]) == number + 1
+
+
+def test_steps_in_a_row_with_one_reason_share_a_line() -> None:
+    def row(identifier: str, needed: str) -> StepRow:
+        return StepRow("1", identifier, "0", "A", "enqueue", "", "", "", "", needed=needed)
+
+    alike = [row(f"s{number}", "without it x passes") for number in range(3, 63)]
+    rows = [row("s1", "x uses its answer"), row("s2", "x uses its answer"), *alike, row("x", "")]
+    lines = [" ".join(line.split()) for line in need_table(rows).splitlines()]
+    assert lines == [
+        "step needed because",
+        "s1 x uses its answer",
+        "s2 x uses its answer",
+        "s3 to s62 each of these 60: without it x passes",
+    ]

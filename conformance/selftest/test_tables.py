@@ -150,8 +150,10 @@ def test_an_absent_folder_is_a_failed_check_and_a_written_one_passes(
 
 def test_what_cannot_run_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(True, ["wrkload"], tmp_path) == 2
-    assert "no such contract: wrkload; there is workload, jobs" in capsys.readouterr().out
+    assert capsys.readouterr().err == "workcert tables: no such contract: wrkload; there is workload, jobs\n"
     occupied = tmp_path / "file"
     occupied.write_text("", encoding="utf-8")
     assert run(False, ["workload"], occupied) == 2
-    assert "--out DIR" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert (out, err[:17]) == ("", "workcert tables: ")
+    assert "--out DIR" in err

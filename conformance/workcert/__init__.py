@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# As `workcert.__main__` says: an interrupt during an import from here would be answered with a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from workspec.core.choice import UNSEEN as NOT_SHOWN
 
 __version__ = "0.1.0"

@@ -1,26 +1,25 @@
 """The ``workcert`` command: what can go wrong around a subcommand, said in sentences.
 
-This module imports with the base dependencies alone, so that a missing extra can be named.
+This module imports with the base dependencies alone, so that a missing extra can be named; and next to nothing before
+`main` is entered, so that an interrupt in the first tenths of a second ends as any other does.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import io
 import os
 import sys
-import traceback
-from collections.abc import Sequence
-from importlib.util import find_spec
-from typing import Final
 
-NEEDED: Final = ("hypothesis", "jsonschema", "pytest", "tabulate")
+# What type checkers take for true, without an import of `typing`.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NEEDED = ("hypothesis", "jsonschema", "pytest", "tabulate")
 """What the extra ``certify`` brings."""
 
-COULD_NOT_RUN: Final = 2
-INTERRUPTED: Final = 130
-PIPE_CLOSED: Final = 141
+COULD_NOT_RUN = 2
+INTERRUPTED = 130
+PIPE_CLOSED = 141
 """What a shell reports for a program that the end of its reader ended."""
 
 
@@ -30,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 conformant or passed in part, 1 not conformant, incomplete or failed, 2 could not run, 130 interrupted.
     """
     try:
+        import io
+        from importlib.util import find_spec
+
         missing = [name for name in NEEDED if find_spec(name) is None]
         if missing:
             verb = "are" if len(missing) > 1 else "is"
@@ -49,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return PIPE_CLOSED
     except OSError as error:
+        import errno
+
         if error.filename is None and error.errno in (errno.ENOSPC, errno.EBADF, errno.EIO):
             _drop_output()
             return _complain(f"the output cannot be written: {error.strerror}")
@@ -74,6 +78,8 @@ def _fault(error: Exception) -> int:
     from workcert.raised import told
 
     if os.environ.get("WORKCERT_DEBUG") == "1":
+        import traceback
+
         traceback.print_exc()
     return _complain(
         f"a fault of workcert itself: {told(error)}. "
@@ -82,6 +88,8 @@ def _fault(error: Exception) -> int:
 
 
 def _complain(text: str) -> int:
+    import contextlib
+
     with contextlib.suppress(BrokenPipeError):
         print(f"workcert: {text}", file=sys.stderr)
     return COULD_NOT_RUN
@@ -89,6 +97,8 @@ def _complain(text: str) -> int:
 
 def _drop_output() -> None:
     """What is still buffered has no reader; flushing it at exit would print a traceback."""
+    import contextlib
+
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -9,6 +9,7 @@ not run.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -195,25 +196,28 @@ def _superfluous(files: Iterable[str], directory: Path) -> list[Path]:
 
 
 def run(check: bool, contracts: Iterable[str] = (), out: Path | str | None = None) -> int:
-    """``workcert tables [--check] [--contract C] [--out DIR]``: the exit code, after messages on standard output.
+    """``workcert tables [--check] [--contract C] [--out DIR]``: the exit code, after messages on standard output, or on
+    standard error where it could not run.
 
     ``contracts`` are names, none for all; ``out`` is the folder that holds one folder for each contract.
     """
     names = tuple(dict.fromkeys(contracts)) or tuple(CONTRACTS)
     unknown = [name for name in names if name not in CONTRACTS]
     if unknown:
-        print(f"no such contract: {', '.join(unknown)}; there is {', '.join(CONTRACTS)}")
-        return 2
+        return _complain(f"no such contract: {', '.join(unknown)}; there is {', '.join(CONTRACTS)}")
     folder = DEFAULT_OUT if out is None else Path(out)
     act = _check if check else _write
     try:
         return max(act(names, folder))
     except (DamagedCertificate, stored.DamagedSearch) as error:
-        print(error)
-        return 2
+        return _complain(str(error))
     except OSError as error:
-        print(f"{error}; is {folder} the right folder? Name another with --out DIR")
-        return 2
+        return _complain(f"{error}; is {folder} the right folder? Name another with --out DIR")
+
+
+def _complain(text: str) -> int:
+    print(f"workcert tables: {text}", file=sys.stderr)
+    return 2
 
 
 def _write(names: Iterable[str], folder: Path) -> Iterator[int]:

@@ -233,7 +233,7 @@ def race(*calls: Callable[[], object]) -> list[Any]:
     answers: list[Any] = [None] * len(calls)
 
     def run(index: int, call: Callable[[], object]) -> None:
-        barrier.wait(timeout=10)
+        barrier.wait(timeout=60)
         try:
             answers[index] = call()
         except Exception as error:

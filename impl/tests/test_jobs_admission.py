@@ -237,7 +237,7 @@ def test_five_thousand_rows_of_others_hide_nothing(jobs: Driver) -> None:
     rows.append(envelope("general", partition_key="tenant", priority=1))
     for start in range(0, len(rows), 500):
         jobs.put_all(*rows[start : start + 500])
-    began = time.perf_counter()
+    began = time.process_time()
     claims = jobs.admit(2, worker="worker-a", lease_id="la")
     assert [(claim.envelope.id, claim.envelope.sticky_worker) for claim in claims] == [
         ("a", "worker-a"),
@@ -249,8 +249,9 @@ def test_five_thousand_rows_of_others_hide_nothing(jobs: Driver) -> None:
     [again] = jobs.admit(1, worker="worker-a", lease_id="la2")
     assert (again.envelope.id, again.fence, again.envelope.attempt) == ("a", 2, 0)
     assert jobs.admitted(1, worker="worker-b") == ["b-0000"]
-    # Not a measurement: a search through all rows for each candidate would take a hundred times as long.
-    assert time.perf_counter() - began < 2
+    # Not a measurement: a search through all rows for each candidate would take a hundred times as long. Time of the
+    # processor, since a busy machine lets each wait.
+    assert time.process_time() - began < 2
 
 
 def test_a_route_survives_everything(jobs: Driver) -> None:

@@ -202,7 +202,7 @@ def test_a_second_claimer_of_an_effect_waits_for_the_first(jobs: Driver, other: 
     time.sleep(0.1)
     assert answers == []
     first.commit() if commit else first.rollback()
-    waiting.join(timeout=10)
+    waiting.join(timeout=60)
     assert answers == [not commit]
 
 

@@ -263,8 +263,8 @@ def test_a_child_made_by_fork_must_open_anew(path: Path, store: WorkloadStore, a
     answers = context.Queue()
     child = context.Process(target=_use_inherited_handle, args=(store, path, answers))
     child.start()
-    assert "before a fork" in answers.get(timeout=10)
-    assert answers.get(timeout=10) == {work.workload_id: 1}
+    assert "before a fork" in answers.get(timeout=60)
+    assert answers.get(timeout=60) == {work.workload_id: 1}
     child.join(10)
     work.claim("a", 11)
     assert work.version == 2

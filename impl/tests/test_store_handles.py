@@ -177,7 +177,7 @@ class TestPause:
         def from_another_thread() -> None:
             thread = threading.Thread(target=lambda: work.on(other).claim("b", 11), daemon=True)
             thread.start()
-            thread.join(timeout=5)
+            thread.join(timeout=60)
             assert not thread.is_alive()
 
         work.store.pause(from_another_thread)

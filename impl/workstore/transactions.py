@@ -43,12 +43,14 @@ does it again. An effect must write to the store through its transaction alone: 
 beside it waits for the transaction that waits for it. The effect key of a step is the job id, a slash and the name of
 the step (JOB-TXN-07): job ``a/b`` and step ``b`` of job ``a`` share a key, so use ids or step names without a slash.
 Keys are never released (JOB-TXN-04): a job that takes the id of an older one finds its effects done. Stores with
-coroutine methods are not served.
+coroutine methods are not served, and neither are effects that do nothing when they are called: an ``async def``, a
+generator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -62,7 +64,8 @@ __all__ = ["Effect", "Once", "RepeatedStepError", "StaleCheckpointError", "StepS
 
 Effect: TypeAlias = Callable[[Transaction], object]
 """What is to happen once. It writes through the transaction that it is given, and neither commits it nor rolls it back;
-what it returns is not used, what it raises undoes it."""
+what it returns is not used, what it raises undoes it. It is done when it returns: one that answers with something yet
+to be awaited or iterated over is a TypeError."""
 
 
 class Once(Enum):
@@ -118,6 +121,7 @@ def once(store: TransactionalStore, claim: Claim, effect: Effect, *, actual_weig
             is lost and all is rolled back; stop, and ack nothing.
         StoreUnavailable: as from the store. If ``definite``, nothing was written, and the job may be retried; else it
             may have been completed.
+        TypeError: the effect is a coroutine or a generator, and has done nothing; all is rolled back.
         BaseException: whatever the effect raised; all is rolled back, and the job still runs.
     """
     _refuse_without(store, TransactionalStore, "once")
@@ -125,7 +129,7 @@ def once(store: TransactionalStore, claim: Claim, effect: Effect, *, actual_weig
         if not store.claim_effect(transaction=transaction, key=claim.envelope.id):
             transaction.rollback()
             return Once.ALREADY_DONE
-        effect(transaction)
+        _happen(effect, transaction, f"the effect of job {claim.envelope.id}")
         store.complete_tx(transaction=transaction, lease=_lease(claim), actual_weight=actual_weight)
         transaction.commit()
     return Once.COMPLETED
@@ -179,7 +183,7 @@ class Steps:
         with _transaction(self._store) as transaction:
             first = self._store.claim_effect(transaction=transaction, key=f"{self._claim.envelope.id}/{name}")
             if first:
-                effect(transaction)
+                _happen(effect, transaction, f"the effect of step {name!r} of job {self._claim.envelope.id}")
                 self._store.checkpoint_tx(transaction=transaction, lease=lease, checkpoint=completed)
                 transaction.commit()
             else:
@@ -206,12 +210,44 @@ def step_once(steps: Steps, name: str, effect: Effect) -> bool:
         JobError: LeaseRejected: the lease is lost, nothing of this step is committed; stop, and ack nothing.
         StoreUnavailable: as from the store. If ``definite``, nothing of the effect was written; else it may have been,
             and the next run will know.
+        TypeError: the effect is a coroutine or a generator, and has done nothing; the step stays in progress.
         BaseException: whatever the effect raised; it is rolled back, and the step stays in progress.
     """
     if steps._replays(name):
         return False
     steps._begin(name)
     return steps._commit(name, effect)
+
+
+def _happen(effect: Effect, transaction: Transaction, whose: str) -> None:
+    """Run an effect to its end.
+
+    Raises:
+        TypeError: it has only been set up. Its key would be committed and what it stands for would never happen.
+    """
+    made = effect(transaction)
+    kind = _unfinished(made)
+    if not kind:
+        return
+    if isinstance(made, Coroutine | Generator):
+        # Else the collector says later, far from here, that it was never awaited.
+        made.close()
+    raise TypeError(
+        f"{whose} answered with {kind}, so it has not happened, and nothing of it is committed; "
+        "an effect must have done its work when it returns: make it a plain function without await and yield "
+        "(where the work is a coroutine, run it to its end inside the effect)"
+    )
+
+
+def _unfinished(made: object) -> str:
+    """What an effect has answered with that still has to be run; empty for anything else."""
+    if inspect.isawaitable(made):
+        return "something to be awaited (is it an async def?)"
+    if inspect.isgenerator(made):
+        return "a generator (does it yield?)"
+    if inspect.isasyncgen(made):
+        return "an asynchronous generator (is it an async def that yields?)"
+    return ""
 
 
 def _with_completed(checkpoint: Checkpoint, name: str) -> Checkpoint:

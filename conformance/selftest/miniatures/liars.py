@@ -166,22 +166,24 @@ class Apart(Wrapped):
 @frozen
 class Liar:
     """``says``: what the sentence holds that ends the run; or the requirement that fails; or why it is unknown; empty
-    when nothing may be said."""
+    when nothing may be said. ``hangs``: a call never answers. Only then may a test wait for a short time: with any
+    other, a call that takes long on a busy machine would be taken for one that hangs."""
 
     name: str
     make: Callable[[], Any]
     says: str
+    hangs: bool = False
 
 
-def liar(name: str, around: type[Around], says: str) -> Liar:
-    return Liar(name, lambda: Wrapped(around), says)
+def liar(name: str, around: type[Around], says: str, *, hangs: bool = False) -> Liar:
+    return Liar(name, lambda: Wrapped(around), says, hangs)
 
 
 LIARS = (
     liar("raises something odd", Odd, "WRK-CLM- ZeroDivisionError"),
     liar("ends the process", Exits, "WRK-CLM- SystemExit"),
-    liar("hangs", Hangs, "has not answered within"),
-    liar("hangs at a read", HangingRead, "has not answered within"),
+    liar("hangs", Hangs, "has not answered within", hangs=True),
+    liar("hangs at a read", HangingRead, "has not answered within", hangs=True),
     liar(
         "answers with a wrong type",
         WrongAnswer,

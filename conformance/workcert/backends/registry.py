@@ -67,6 +67,11 @@ def find(spec: str) -> tuple[LoadedBackend, ...]:
         BackendError: nothing of that name, an import that fails, or claims that make no sense.
     """
     target, separator, place = spec.partition("://")
+    if separator and not place.strip():
+        raise BackendError(
+            f"{spec} names no directory behind ://; write it as in '{target}://stores', or leave out the :// and the "
+            "kit makes its stores in a temporary one"
+        )
     root = _empty_directory(place) if separator else None
     found = _from_path(target) if ":" in target else _from_entry_point(target)
     adapters = found if isinstance(found, Iterable) and not hasattr(found, "contract") else (found,)
@@ -88,6 +93,8 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         raise BackendError(
             f"{name} is a class, and the kit needs an object: add a line like BACKEND = {made}() and name BACKEND"
         )
+    if adapter is None or inspect.isroutine(adapter):
+        raise BackendError(f"{name} {_no_adapter(name, adapter)}")
     contract = _member_of(name, adapter, "contract")
     binding = bindings().get(contract) if isinstance(contract, str) else None
     if binding is None:
@@ -118,6 +125,20 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         actors=_actors_of(name, adapter),
         configurable=configurable,
         root=root,
+    )
+
+
+def _no_adapter(name: str, found: Any) -> str:
+    """What a name that was meant for an adapter stands for instead."""
+    attribute = name.split(":")[-1]
+    if found is None:
+        return (
+            f"is None, and the kit needs an adapter (an object with contract and open): does what is assigned to "
+            f"{attribute} return it? See 'workcert new-adapter workload'"
+        )
+    return (
+        "is a function, and the kit needs an adapter (an object with contract and open): add a line like "
+        f"BACKEND = {attribute}() and name BACKEND, or name what the function returns"
     )
 
 

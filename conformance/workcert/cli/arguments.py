@@ -108,9 +108,28 @@ def selections(
     for pattern in only:
         refused = [_refusal(backend, pattern) for backend in backends]
         if all(refused):
-            raise ReadableError(f"{refused[0]} (see 'workcert list requirements')")
+            raise ReadableError(f"{_told(backends, pattern, refused)} (see 'workcert list requirements')")
     fitting = ((backend, tuple(pattern for pattern in only if not _refusal(backend, pattern))) for backend in backends)
     return tuple((backend, patterns) for backend, patterns in fitting if patterns or not only)
+
+
+def _told(backends: tuple[LoadedBackend, ...], pattern: str, refused: list[str]) -> str:
+    """Why a pattern selects nothing, in the words of the contract whose ids begin as it does; of any other contract it
+    would be told that it has no such id, which nobody expects of it."""
+    owner = next((binding for binding in bindings().values() if _begins_as(binding, pattern)), None)
+    if owner is None:
+        # No id: it may be the misspelt name of a family of any of them.
+        return next((text for text in refused if "did you mean" in text), refused[0])
+    for backend, text in zip(backends, refused, strict=True):
+        if backend.binding.name == owner.name:
+            return text
+    served = ", ".join(backend.binding.name for backend in backends)
+    return f"{pattern!r} is of the contract {owner.name}, and this run is of {served}"
+
+
+def _begins_as(binding: Binding, pattern: str) -> bool:
+    own = {requirement.id.partition("-")[0] for requirement in binding.contract.catalogue}
+    return pattern.strip().upper().partition("-")[0] in own
 
 
 def _refusal(backend: LoadedBackend, pattern: str) -> str:

@@ -51,7 +51,7 @@ from workcert.report import (
 )
 from workcert.run.case import NO_METHOD
 from workcert.run.engine import SUITES, Effort, Options, run_suites
-from workcert.run.events import Event, Verdict
+from workcert.run.events import CaseEnded, Event, Verdict
 
 INTERRUPTED: Final = "interrupted"
 MOST_WHOLE: Final = 10
@@ -255,7 +255,7 @@ def _print(report: ContractReport, backend: LoadedBackend, collector: Collector,
         return
     print(summary_text(report).removesuffix(verdict_line(report)).rstrip("\n"))
     print()
-    for line in _left_out(backend, collector):
+    for line in _left_out(report, backend, collector, spec):
         print(line)
     for text in failure_texts(report, spec, kept):
         print(f"{text}\n")
@@ -278,9 +278,9 @@ def failure_texts(report: ContractReport, spec: str, kept: Path | None) -> Itera
         yield "\n".join([f"{plural(len(left), 'failure')} of {causes}:", *further_text(left, spec, kept)])
 
 
-def _left_out(backend: LoadedBackend, collector: Collector) -> list[str]:
+def _left_out(report: ContractReport, backend: LoadedBackend, collector: Collector, spec: str) -> list[str]:
     """Why cases were skipped: missing methods in one line, every other reason in one of its own."""
-    skipped = Counter(e.reason for e in collector.ended if e.verdict in (Verdict.SKIPPED, Verdict.UNKNOWN))
+    skipped = Counter(e.reason for e in collector.ended if e.verdict is Verdict.SKIPPED)
     missing = {reason: times for reason, times in skipped.items() if reason.startswith(NO_METHOD)}
     lines = []
     if missing:
@@ -295,4 +295,18 @@ def _left_out(backend: LoadedBackend, collector: Collector) -> list[str]:
         for reason, times in skipped.most_common()
         if reason not in missing
     ]
+    for ended in collector.ended:
+        if ended.verdict is Verdict.UNKNOWN:
+            lines += _no_verdict(report, ended, spec)
     return [*lines, ""] if lines else []
+
+
+def _no_verdict(report: ContractReport, ended: CaseEnded, spec: str) -> list[str]:
+    """What gave no verdict, why, and the command that shows it again."""
+    again = f"workcert replay {ended.name} {spec}"
+    if ended.case is None:
+        # A walk or an example has no name; its seed makes it again.
+        run = f"--suite {ended.suite} --effort {report.effort} --seed {report.seed}"
+        again = f"workcert certify {spec} --contract {report.contract} {run}"
+    hint = ". The store may be deadlocked; a timeout is no verdict" if ended.hung else ""
+    return [f"No verdict: {ended.name}: {ended.reason}{hint}", f"  {again}"]

@@ -275,7 +275,8 @@ def _verdict(ran: CaseRun, steps: list[Watched], case: Case, backend: LoadedBack
         print(f"skipped: {ran.reason}. The case shows nothing about {backend.name}")
         return unable
     if ran.verdict is Verdict.UNKNOWN:
-        print(f"unknown: {ran.reason}. A timeout is no verdict")
+        hint = ". The store may be deadlocked; a timeout is no verdict" if ran.hung else ""
+        print(f"unknown: {ran.reason}{hint}")
         return unable
     if ran.failure is not None:
         print(_failed(ran, case, backend.binding))

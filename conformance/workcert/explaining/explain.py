@@ -8,6 +8,7 @@ from typing import Any, Final
 from attrs import define, frozen
 
 from workcert.backends.registry import BackendError
+from workcert.cases.cost import Budget
 from workcert.cases.model import Case
 from workcert.explaining.dropping import same_failure, why_needed
 from workcert.explaining.model import Explanation, Need, Spot
@@ -27,14 +28,12 @@ class _Spent(Exception):  # noqa: N818 - the end of a search, not an error
 @define
 class _Tries:
     run: Callable[[Case], CaseRun]
-    left: int
-    made: int = 0
+    budget: Budget
 
     def __call__(self, case: Case) -> CaseRun:
-        if self.left == 0:
+        if not self.budget.allows():
             raise _Spent
-        self.left -= 1
-        self.made += 1
+        self.budget.charge(case)
         try:
             ran = self.run(case)
         except BackendError as error:
@@ -75,9 +74,9 @@ def explain(
         case: a shrunk case.
         seen: a run of it that failed.
         ordinary: by the name of a large argument, its ordinary members.
-        budget: how many cases may be run. Steps come first: there are fewer of them.
+        budget: how many cases may be run; fewer of those that are heavy. Steps come first: there are fewer of them.
     """
-    tries = _Tries(run, budget)
+    tries = _Tries(run, Budget(budget))
     question = _Question(case, seen, tries)
     needs: list[Need] = []
     free: list[Spot] = []
@@ -89,7 +88,7 @@ def explain(
         _names(question, held, names)
     except _Spent:
         finished = False
-    return Explanation(tuple(free), tuple(names), tuple(needs), tries.made, finished)
+    return Explanation(tuple(free), tuple(names), tuple(needs), tries.budget.made, finished)
 
 
 def _needs(question: _Question, needs: list[Need]) -> None:

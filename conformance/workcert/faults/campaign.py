@@ -12,12 +12,13 @@ from typing import Final
 from attrs import evolve, frozen
 
 from workcert.binding import bindings
+from workcert.cases.cost import cost
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
 from workcert.faults.derived import derived
 from workcert.faults.fault import Fault
 from workcert.faults.field import field_faults
-from workcert.faults.footprint import MOST_CHEAP, Footprint, cost, footprints
+from workcert.faults.footprint import MOST_CHEAP, Footprint, footprints
 from workcert.faults.grades import SURVIVED, Grade
 from workcert.faults.grading import TOUR, Found, Suites, grade, signature
 from workcert.faults.restarts import forgotten_facts

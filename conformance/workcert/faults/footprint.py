@@ -14,10 +14,9 @@ from workcert.backends.protocol import Ability
 from workcert.backends.registry import describe
 from workcert.backends.specification import of
 from workcert.binding import Binding
-from workcert.cases.model import Case, Restart, Together, calls_of, every_step, unrolled
+from workcert.cases.model import Case, Restart, Together, every_step
 from workcert.faults.fault import Fault
 from workcert.judge.verdict import StepRun
-from workcert.references import Copies
 from workcert.run.case import run_case
 from workcert.run.store import StoreUnderTest
 from workspec.core.scope import Call
@@ -51,14 +50,6 @@ class Footprint:
         if not self.in_turn or fault.touched & by_the_kit or not fault.fires | fault.asks:
             return True
         return bool(fault.fires & self.fired or fault.asks & self.asked)
-
-
-def cost(case: Case) -> int:
-    """The calls of a case, with its rounds, and the rows that it asks for."""
-    rounds = max((step.rounds for step in every_step(case.steps) if isinstance(step, Together)), default=1)
-    batches = [call.args.get("envelopes", ()) for call in calls_of(case)]
-    rows = sum(batch.count if isinstance(batch, Copies) else len(batch) for batch in batches)
-    return rounds * sum(1 for _step in unrolled(case.steps)) + rows
 
 
 def by_the_kit(binding: Binding) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,10 @@ KINDS: Final = {
 }
 HEADERS: Final = ("n", "id", "time", "handle", "operation", "arguments", "expected", "seen", "what changed")
 DEFAULT_WIDTH: Final = 120
+MOST_NAMED: Final = 10
+"""Failures of one cause that are named by a line each: a store may fail in hundreds of cases for one reason."""
+MOST_IN_A_ROW: Final = 2
+"""Steps in a row that are needed for one reason and stand by themselves all the same."""
 OF_CASES: Final = ("scenarios", "tour")
 """The suites whose cases ship with the kit under a name."""
 NARROWEST: Final = 12
@@ -104,8 +109,22 @@ def _ending(failure: FailureReport, backend: str, directory: str | Path | None) 
 
 
 def further_text(further: Sequence[FailureReport], backend: str, directory: str | Path | None) -> list[str]:
-    """One line for each failure that is named only: its requirement, and how it is replayed."""
-    return [f"  {each.requirement}  {replay_command(each, backend, directory) or each.case}" for each in further]
+    """One line for each failure that is named only, as far as `MOST_NAMED` goes: its requirement, and how it is
+    replayed."""
+    named = further[:MOST_NAMED]
+    lines = [f"  {each.requirement}  {replay_command(each, backend, directory) or each.case}" for each in named]
+    return [*lines, *(f"  {more}" for more in unnamed(further))]
+
+
+def unnamed(further: Sequence[FailureReport]) -> list[str]:
+    """A line for those beyond `MOST_NAMED`, if there are such: their number, and the requirements that they break."""
+    left = further[MOST_NAMED:]
+    if not left:
+        return []
+    broken = list(dict.fromkeys(each.requirement for each in left))
+    ids = ", ".join(broken[:MOST_NAMED])
+    others = f" and {len(broken) - MOST_NAMED} further requirements" if len(broken) > MOST_NAMED else ""
+    return [f"and {len(left)} more, which break {ids}{others}"]
 
 
 def of_one_cause(further: Sequence[FailureReport]) -> str:
@@ -134,9 +153,16 @@ def difference_table(failure: FailureReport, width: int = DEFAULT_WIDTH) -> str:
 
 
 def need_table(rows: Sequence[StepRow], width: int = DEFAULT_WIDTH) -> str:
-    """Why each step is needed, one line each."""
+    """Why each step is needed, one line each; many in a row with one reason share a line."""
     needs = dict.fromkeys((row.id, row.needed) for row in rows if row.needed)
-    return _table(("step", "needed because"), [list(need) for need in needs], range(1, 2), width)
+    cells: list[list[str]] = []
+    for reason, group in groupby(needs, key=lambda need: need[1]):
+        steps = [step for step, _reason in group]
+        if len(steps) <= MOST_IN_A_ROW:
+            cells += [[step, reason] for step in steps]
+        else:
+            cells.append([f"{steps[0]} to {steps[-1]}", f"each of these {len(steps)}: {reason}"])
+    return _table(("step", "needed because"), cells, range(1, 2), width)
 
 
 def notes(failure: FailureReport) -> tuple[str, ...]:

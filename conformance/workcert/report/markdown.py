@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from workcert.report.coverage import summary
 from workcert.report.failure_text import (
+    MOST_NAMED,
     difference_table,
     flaky_mark,
     kind_text,
@@ -16,6 +17,7 @@ from workcert.report.failure_text import (
     replay_command,
     reproduced_text,
     step_table,
+    unnamed,
 )
 from workcert.report.groups import groups
 from workcert.report.model import (
@@ -127,7 +129,8 @@ def _failures(report: ContractReport) -> Iterator[str]:
         yield from _failure(group.lead, report.backend)
         if group.others:
             yield of_one_cause(group.others)
-            yield "\n".join(map(_further, group.others))
+            named = [_further(each) for each in group.others[:MOST_NAMED]]
+            yield "\n".join([*named, *(f"- {more}" for more in unnamed(group.others))])
     if report.looks_like:
         yield "### Looks like"
         yield "\n".join(f"- {_text(look_alike_text(each).removeprefix('Looks like: '))}" for each in report.looks_like)

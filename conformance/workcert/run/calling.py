@@ -14,6 +14,7 @@ from attrs import define, frozen
 from workcert.backends.registry import LoadedBackend
 from workcert.raised import text_of, told
 from workcert.run.actors import with_actors
+from workcert.run.telling import call_text
 from workspec.core.choice import UNSEEN
 
 CALL_LIMIT_S: Final = 30.0
@@ -54,7 +55,22 @@ Observed: TypeAlias = "Answered | Refusal | Unavailable | Crashed"
 
 
 class CallHung(Exception):  # noqa: N818 - a finding about the backend
-    """The backend did not answer in time: the verdict is unknown, never failed."""
+    """The backend did not answer in time: the verdict is unknown, never failed. ``doing``: the call that was being
+    made, where that is known."""
+
+    def __init__(self, what: str, limit_s: float) -> None:
+        super().__init__(what, limit_s)
+        self.what = what
+        self.limit_s = limit_s
+        self.doing = ""
+
+    def within(self, doing: str) -> None:
+        """Said on the way out by all that it passes; the innermost is the call that hangs."""
+        self.doing = self.doing or doing
+
+    def __str__(self) -> str:
+        doing = f", {self.doing}," if self.doing else ""
+        return f"{self.what}{doing} has not answered within {self.limit_s:g} seconds"
 
 
 def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[str, Any]) -> Observed:
@@ -74,7 +90,10 @@ def observe(backend: LoadedBackend, handle: Any, name: str, arguments: Mapping[s
         return Refusal(backend.codes.get(raw, raw), _details(error.details, backend), raw)
     except binding.unavailable as error:
         return Unavailable(error.definite, text_of(error))
-    except (CallHung, KeyboardInterrupt):
+    except CallHung as hung:
+        hung.within(call_text(name, arguments))
+        raise
+    except KeyboardInterrupt:
         raise
     except BaseException as error:
         # Exits and cancellations too: whatever an adapter raises is a finding, not a fault of the kit.
@@ -128,7 +147,7 @@ def watched() -> Iterator[None]:
         pending = watch.pending
         if pending is not None and time.monotonic() > pending[1]:
             watch.pending = None
-            raise CallHung(f"{pending[0]} has not answered within {limit_s:g} seconds")
+            raise CallHung(pending[0], limit_s)
 
     outer, _watching = _watching, watch
     before = signal.signal(signal.SIGALRM, look)
@@ -174,7 +193,7 @@ def _alarm(what: str) -> Iterator[None]:
     limit_s = CALL_LIMIT_S
 
     def give_up(_number: int, _frame: Any) -> None:
-        raise CallHung(f"{what} has not answered within {limit_s:g} seconds")
+        raise CallHung(what, limit_s)
 
     before = signal.signal(signal.SIGALRM, give_up)
     left_s, _interval = signal.setitimer(signal.ITIMER_REAL, limit_s)

@@ -101,7 +101,7 @@ class Campaign:
     def conclude(self) -> None:
         """Say what became of the suite as a whole."""
         if self.stopped:
-            self.emit(CaseEnded(self.suite, self.suite, Verdict.UNKNOWN, reason=self.stopped))
+            self.emit(CaseEnded(self.suite, self.suite, Verdict.UNKNOWN, reason=self.stopped, hung=True))
         elif not self.known:
             self.emit(CaseEnded(self.suite, self.suite, Verdict.PASSED))
         self.emit(ExamplesRun(self.suite, self.examples, self.steps))

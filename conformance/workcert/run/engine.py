@@ -172,8 +172,10 @@ def run_cases(store: StoreUnderTest, suite: str, cases: Sequence[Case], emit: Em
         emit_case(store, suite, case, run, emit, shrinking)
         hung += run.hung
         if hung == MOST_HUNG:
+            name = case.header.name
             raise BackendError(
-                f"{hung} cases waited in vain ({run.reason}), and the others were left out. Mend that first"
+                f"{hung} cases waited in vain, and the others were left out: the store may be deadlocked. In {name} "
+                f"{run.reason}. Mend that first; it is shown by: workcert replay {name} {store.backend.name}"
             )
     emit(SuiteEnded(suite, time.perf_counter() - began))
 
@@ -193,7 +195,8 @@ def emit_case(
     if run.verdict is Verdict.PASSED:
         for step in run.steps:
             emit(StepJudged(suite, name, step))
-    emit(CaseEnded(suite, name, run.verdict, case, case.header.requirements, reason=run.reason, steps=run.steps))
+    shown = case.header.requirements
+    emit(CaseEnded(suite, name, run.verdict, case, shown, reason=run.reason, steps=run.steps, hung=run.hung))
 
 
 def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, shrinking: bool = True) -> CaseEnded:

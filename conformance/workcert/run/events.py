@@ -45,7 +45,8 @@ class StepJudged:
 class CaseEnded:
     """``shown``: requirements that the case itself shows, credited when it passed. ``reproduced``: n of m replays
     that failed again. ``case`` is the shrunk one, and ``explanation`` is of it; ``cause`` is that of the failure as it
-    was found. ``executions``: runs that shrinking and explaining took."""
+    was found. ``executions``: runs that shrinking and explaining took. ``hung``: a call did not answer in
+    time, so that there is no verdict."""
 
     suite: str
     name: str
@@ -59,6 +60,7 @@ class CaseEnded:
     executions: int = 0
     cause: Cause | None = None
     explanation: Explanation | None = None
+    hung: bool = False
 
 
 @frozen

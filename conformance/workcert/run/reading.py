@@ -30,7 +30,10 @@ def read_row(store: StoreUnderTest, key: str) -> Row | None:
     backend = store.backend
     try:
         found = backend.binding.read(store.reader(), key)
-    except (CallHung, BackendError, KeyboardInterrupt):
+    except CallHung as hung:
+        hung.within(f"reading {key} back")
+        raise
+    except (BackendError, KeyboardInterrupt):
         raise
     except BaseException as error:  # whatever an adapter raises is a finding, not a fault of the kit
         raise Unreadable(f"reading {key} back raised {told(error)}") from error
@@ -58,7 +61,10 @@ def glanced(store: StoreUnderTest, keys: Iterable[str]) -> dict[str, Any]:
     for key in keys:
         try:
             record = glance(reader, key)
-        except (CallHung, BackendError, KeyboardInterrupt):
+        except CallHung as hung:
+            hung.within(f"reading {key} back")
+            raise
+        except (BackendError, KeyboardInterrupt):
             raise
         except BaseException as error:
             raise Unreadable(f"reading {key} back raised {told(error)}") from error
@@ -91,7 +97,10 @@ def _number(store: StoreUnderTest, ask: Callable[[Any], int | None] | None, doin
         return None
     try:
         return ask(store.reader())
-    except (CallHung, BackendError, KeyboardInterrupt):
+    except CallHung as hung:
+        hung.within(f"{doing} the records")
+        raise
+    except (BackendError, KeyboardInterrupt):
         raise
     except BaseException as error:
         raise Unreadable(f"{doing} the records raised {told(error)}") from error

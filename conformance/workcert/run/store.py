@@ -207,7 +207,10 @@ class StoreUnderTest:
             )
         try:
             handle.freeze_clock(at_ms=at)
-        except (CallHung, BackendError, KeyboardInterrupt):
+        except CallHung as hung:
+            hung.within(f"freeze_clock(at_ms={at})")
+            raise
+        except (BackendError, KeyboardInterrupt):
             raise
         except BaseException as error:
             raise BackendError(f"{self.backend.name}: freeze_clock(at_ms={at}) raised {told(error)}") from error

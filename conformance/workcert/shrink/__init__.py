@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import frozen
 
+from workcert.cases.cost import Budget
 from workcert.cases.model import Case
 from workcert.shrink.attempt import Attempt, Exhausted, StillFails
 from workcert.shrink.deleting import delete_chunks, delete_pairs, delete_pairs_at_once, delete_with_counts
@@ -72,12 +73,12 @@ def shrink(case: Case, still_fails: StillFails, budget: int = DEFAULT_BUDGET) ->
         case: one that fails.
         still_fails: runs a case and gives the id of the step at which it fails *as the first one did*, or
             None when it does not fail or fails otherwise; `alike` makes one that compares requirements.
-        budget: how many cases may be run. The result is always a case that was run.
+        budget: how many cases may be run; fewer of those that are heavy. The result is always a case that was run.
 
     Returns:
         The smallest case found; the one given, when it did not fail even once more.
     """
-    attempt = Attempt(case, still_fails, budget)
+    attempt = Attempt(case, still_fails, Budget(budget))
     try:
         if attempt.confirm():
             _to_a_fixed_point(attempt)
@@ -96,7 +97,7 @@ def settled(
         fails_alike: as for `shrink`, but only the very same failure counts.
         ordinary: by the name of a large argument, its ordinary members.
     """
-    attempt = Attempt(case, fails_alike, budget)
+    attempt = Attempt(case, fails_alike, Budget(budget))
     try:
         if attempt.confirm():
             settle(attempt, ordinary)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from workcert.cases.cost import Budget
 from workcert.cases.model import Case
 from workcert.shrink.edits import cut_after, tidied
 
@@ -22,11 +23,14 @@ class Attempt:
 
     case: Case
     still_fails: StillFails
-    budget: int
+    budget: Budget
     failing: str = ""
-    executions: int = 0
     accepted: int = 0
     _seen: set[str] = field(factory=set)
+
+    @property
+    def executions(self) -> int:
+        return self.budget.made
 
     def confirm(self) -> bool:
         """Run the case as it was given, and cut it after the failing step."""
@@ -74,10 +78,10 @@ class Attempt:
         key = repr((case.steps, case.header.handles, case.header.config))
         if key in self._seen:
             return None
-        if self.executions >= self.budget:
+        if not self.budget.allows():
             raise Exhausted
         self._seen.add(key)
-        self.executions += 1
+        self.budget.charge(case)
         return self.still_fails(case)
 
     def _accept(self, case: Case, step: str) -> None:

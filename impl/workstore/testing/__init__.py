@@ -75,7 +75,17 @@ Stores with coroutine methods are not served.
 from workstore.testing.assertions import Expected, Findings, Jobs, assert_enqueued, find_enqueued
 from workstore.testing.clock import START_MS, SteppedClock, fresh_store
 from workstore.testing.envelopes import Members, envelope
-from workstore.testing.running import LEASE_MS, Answer, Crash, Handler, Performed, Report, drain, perform_job
+from workstore.testing.running import (
+    LEASE_MS,
+    Answer,
+    Crash,
+    Handler,
+    LostErrorWarning,
+    Performed,
+    Report,
+    drain,
+    perform_job,
+)
 
 __all__ = [
     "LEASE_MS",
@@ -86,6 +96,7 @@ __all__ = [
     "Findings",
     "Handler",
     "Jobs",
+    "LostErrorWarning",
     "Members",
     "Performed",
     "Report",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -50,8 +52,14 @@ class Crash(BaseException):
     that were to follow stay leased. Anything else that is no `Exception` does the same."""
 
 
+class LostErrorWarning(UserWarning):
+    """An error of a handler that no store keeps, since its job was not acked: the lease was lost, or the handler had
+    ended the job itself."""
+
+
 class Performed(NamedTuple):
-    """A run that has ended. ``outcome`` is LEASE_LOST where the job was taken away meanwhile, and nothing was acked."""
+    """A run that has ended. ``outcome`` is LEASE_LOST where the job was taken away meanwhile, or ended by the handler
+    before it raised, and nothing was acked."""
 
     job_id: str
     kind: str
@@ -67,7 +75,8 @@ def drain(
 
     What a handler raises is a retry with its text as error, but for three cases: LeaseRejected for its own job (no
     ack: the lease is lost), `StaleCheckpointError` (undecodable), and what is no `Exception` (a `Crash`). So a failed
-    assertion in a handler is a retry too: look at the outcome.
+    assertion in a handler is a retry too: look at the outcome. Where the job can be acked no more, as after
+    `workstore.transactions.once`, that is LEASE_LOST: no history has the text then, and a `LostErrorWarning` says it.
 
     Args:
         worker: the one who asks; a job with another ``sticky_worker`` may be kept from it.
@@ -106,6 +115,8 @@ def perform_job(
 def _performed(store: JobStore, run: Handler, claim: Claim) -> Performed:
     answer = _answer(run, claim)
     outcome = answer if isinstance(answer, Outcome) else _acked(store, claim, answer)
+    if outcome is Outcome.LEASE_LOST and isinstance(answer, Report) and answer.error is not None:
+        _warn_of_lost(claim, answer)
     return Performed(claim.envelope.id, claim.envelope.kind, outcome)
 
 
@@ -132,6 +143,25 @@ def _answer(run: Handler, claim: Claim) -> Report | Outcome:
         f"the handler of job {claim.envelope.id} returned {answer!r}; "
         "it must return an Outcome (Outcome.SUCCESS where all went well) or a Report, and be no coroutine"
     )
+
+
+def _warn_of_lost(claim: Claim, report: Report) -> None:
+    """A worker in production cannot ack such a run either; but who tests a handler must see what went wrong in it."""
+    warnings.warn(
+        f"the handler of job {claim.envelope.id} ended in {report.outcome.value} ({report.error}), which was not acked "
+        "and stands in no history: its lease was lost, or the handler had ended the job itself before (as with once). "
+        "What can fail belongs before once, or into its effect",
+        LostErrorWarning,
+        stacklevel=_frames_out(),
+    )
+
+
+def _frames_out() -> int:
+    """How far out the test stands, so that the warning names its line: behind all frames of this module."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _acked(store: JobStore, claim: Claim, report: Report) -> Outcome:
