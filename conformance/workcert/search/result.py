@@ -23,7 +23,7 @@ class Violation:
 @frozen
 class SearchResult:
     """``states`` differ in their folds, and in more than names that a configuration may exchange; ``transitions``
-    counts calls and steps of time; ``depth`` is the length of the longest of the shortest paths. ``never_fired``: keys
+    counts calls and steps of time; ``depth`` is the length of the longest path taken. ``never_fired``: keys
     of checks, rows of tables, transitions and effects that took no part. ``sides``: for each comparison that was asked,
     the sides of its bound that were seen."""
 
