@@ -10,19 +10,22 @@ import pytest
 from attrs import evolve
 
 from workcert import tables
+from workcert.binding import bindings
 from workcert.cases import parse, write
-from workcert.search import FoldError, Target, case_of, reach, search, stored
+from workcert.search import FoldError, Reached, Target, case_of, reach, search, stored
 from workcert.search.breadth import Breadth
+from workcert.search.needs import Needs
 from workcert.search.path import path_to
 from workcert.search.watched import UndeclaredKey
 from workspec.core.contract import Contract, digest
 from workspec.core.interpreter import apply
 from workspec.core.record import Record
 from workspec.jobs import configurations as jobs
-from workspec.jobs.configurations.asking import ack, admit, each_alone, envelope
-from workspec.jobs.configurations.world import Jobs
+from workspec.jobs.configurations.asking import ack, admit, each_alone, envelope, sweep, with_result
+from workspec.jobs.configurations.world import Ask, Jobs
 from workspec.jobs.contract import CONTRACT as JOBS
 from workspec.jobs.folding import fold
+from workspec.jobs.vocabulary import JobResult
 from workspec.workload import configurations as workload
 from workspec.workload.contract import CONTRACT as WORKLOAD
 
@@ -175,6 +178,49 @@ def test_exchanging_names_loses_nothing() -> None:
 def test_paths_through_exchanged_names_are_real() -> None:
     reached = reach(JOBS, [TWO_ALIKE])
     assert len(reached.paths) > 80
+
+
+# What a store must claim -------------------------------------------------------------------------
+
+
+def one_retained_row(*asks: Ask) -> Jobs:
+    batches = each_alone(envelope("a", retention_ms=2000))
+    general = (admit("q"), sweep("evict_retained"))
+    return Jobs("retained", "one row that is kept when it has ended", ("a",), batches, asks, general, waits=(1000,))
+
+
+def ways_to(reached: Reached, target: Target) -> list[tuple[set[str], list[str]]]:
+    return [(set(path.needs), [step.call.name for step in path.steps]) for path in reached.ways[target]]
+
+
+def test_a_longer_path_that_needs_less_is_taken() -> None:
+    """An operator ends a row in one call and a worker in two, but not every store has operators."""
+    reached = reach(JOBS, [one_retained_row(Ask("operator_cancel"), ack("success"))])
+    target = Target("check", ("evict_retained: skip JOB-EVT-01",))
+    assert ways_to(reached, target) == [(set(), ["enqueue", "admit", "ack", "evict_retained"])]
+
+
+def test_paths_of_different_needs_are_kept_until_one_needs_less() -> None:
+    target = Target("check", ("evict_retained: skip JOB-EVT-01",))
+    inspected = ({"INSPECT"}, ["enqueue", "operator_cancel", "evict_retained"])
+    with_a_result = ({"RESULT"}, ["enqueue", "admit", "ack_success_with_result", "evict_retained"])
+    plain = (set[str](), ["enqueue", "admit", "ack", "evict_retained"])
+    several = one_retained_row(Ask("operator_cancel"), with_result(JobResult(1, b"")))
+    assert ways_to(reach(JOBS, [several]), target) == [inspected, with_a_result]
+    later = evolve(one_retained_row(ack("success")), name="later")
+    assert ways_to(reach(JOBS, [several, later]), target) == [plain]
+    aside = evolve(later, aside=True)
+    assert ways_to(reach(JOBS, [several, aside]), target) == [inspected, with_a_result, plain]
+
+
+def test_what_is_needed_changes_nothing_of_what_is_reached() -> None:
+    for contract, configuration in ((JOBS, jobs.PRESSURE), (JOBS, TWO_ALIKE), (WORKLOAD, workload.VALUES)):
+        counted = Breadth(contract, configuration, needs=Needs(bindings()[contract.name]))
+        counted.run()
+        plain = run_through(contract, configuration)
+        assert counted.distinct == plain.distinct == len(plain.states)
+        assert counted.transitions == plain.transitions
+        assert counted.found.keys() == plain.found.keys()
 
 
 # What is told ------------------------------------------------------------------------------------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workcert.backends.registry import LoadedBackend
 from workcert.report.model import CoverageLine, Toured
 from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Verdict
 from workcert.search.targets import KINDS, Target
-from workcert.tour.library import index_of, tours
+from workcert.tour.library import Tour, index_of, tours
 
 TOUR = "tour"
 
@@ -22,10 +22,15 @@ def toured_of(backend: LoadedBackend, options: Options, ended: Sequence[CaseEnde
         return None
     passed = {each.name for each in ended if each.suite == TOUR and each.verdict is Verdict.PASSED}
     own = [tour for tour in tours(contract) if backend.profiles.issuperset(tour.case.header.profiles)]
-    reachable = Counter(target.kind for tour in own for target in tour.targets)
-    shown = Counter(target.kind for tour in own if tour.case.header.name in passed for target in tour.targets)
+    reachable = _by_kind(own)
+    shown = _by_kind([tour for tour in own if tour.case.header.name in passed])
     unreached = (Target(kind, tuple(name)) for kind, *name in index_of(contract)["unreached"])
     return Toured(
         tuple(CoverageLine(kind, shown[kind], reachable[kind]) for kind in KINDS if reachable[kind]),
         tuple(f"{target.kind} {target.text}" for target in unreached),
     )
+
+
+def _by_kind(own: Sequence[Tour]) -> Mapping[str, int]:
+    """How many targets tours show. Some are shown by several, to stores of one profile and to those of another."""
+    return Counter(target.kind for target in {target for tour in own for target in tour.targets})

@@ -18,6 +18,7 @@ from attrs import define, evolve, field, frozen
 
 from workcert.search.interning import Records, identity_of
 from workcert.search.judging import Broken, Judge
+from workcert.search.needs import Needs
 from workcert.search.targets import Raw, kinds_of_keys, shown_by
 from workcert.search.watched import Watch, WatchedState, whole
 from workspec.core.configuration import Configuration, Taken
@@ -31,6 +32,7 @@ RULES: Final = "the rules"
 """In the place of a requirement, where the specification contradicts itself."""
 
 NOWHERE: Final = -1
+NEVER: Final = -1
 Numbers = tuple[int, ...]
 """A state: for each key of the configuration the number of its record."""
 
@@ -38,7 +40,7 @@ Numbers = tuple[int, ...]
 class Node:
     """``place`` and ``part`` say what is read next; `NOWHERE` for a leaf or an end that nothing is known of."""
 
-    __slots__ = ("branches", "by_value", "changes", "left", "part", "place")
+    __slots__ = ("branches", "by_value", "changes", "left", "needs", "noted", "part", "place", "targets", "under")
 
     def __init__(self) -> None:
         self.place = NOWHERE
@@ -50,6 +52,14 @@ class Node:
         """Of a leaf: the places of the records that change, with their numbers afterwards."""
         self.left: tuple[int, str] | None = None
         """Of a leaf: the place of the addressed record that a refusal left as it was, and its code."""
+        self.needs = 0
+        """Of a leaf: what a store must claim for it."""
+        self.targets: tuple[Raw, ...] = ()
+        """Of a leaf: what it shows."""
+        self.under = NEVER
+        """Of a leaf of a whole call: what had been needed before it when its targets were noted last."""
+        self.noted: set[tuple[int, int]] | None = None
+        """Of a leaf of a part: what had been needed before the call and after it, whenever its targets were noted."""
 
 
 @frozen(eq=False)
@@ -57,7 +67,6 @@ class End:
     """What the interpreter found at a leaf that is new."""
 
     leaf: Node
-    targets: tuple[Raw, ...]
     broken: tuple[Broken, ...]
 
 
@@ -88,6 +97,7 @@ class Memo:
     contract: Contract
     configuration: Configuration
     records: Records
+    needs: Needs
     places: dict[str, int] = field(init=False)
     silent: Contract = field(init=False)
     judge: Judge = field(init=False)
@@ -152,12 +162,13 @@ class Memo:
         try:
             done = apply(part.contract, before, call, now)
         except RuleError as error:
-            return End(self._grow(root, watch, state, ()), (), (Broken(RULES, str(error)),))
+            return End(self._grow(root, watch, state, ()), (Broken(RULES, str(error)),))
         if self.beside is not None:
             self.beside(part, WatchedState(records, self.places, watch, {}), now)
         targets = tuple(dict.fromkeys(shown_by(self.kinds, before, done)))
         taken = Taken(self.contract, before, call, now, done)
         broken = tuple(self.judge.broken_by(taken, before if part.key is None else (part.key,)))
+        needs = self.needs.of(call, before, done, taken.changed)
         changes = []
         for key in taken.changed:
             if part.key not in (None, key):
@@ -166,10 +177,11 @@ class Memo:
             record = done.state.get(key)
             changes.append((self.places[key], 0 if record is None else self.records.number(key, record)))
         leaf = self._grow(root, watch, state, tuple(sorted(changes)))
+        leaf.needs, leaf.targets = needs, targets
         addressed = done.decision.scope.key
         if isinstance(done.outcome, Refused) and addressed in self.places and addressed not in taken.changed:
             leaf.left = (self.places[addressed], str(done.outcome.code))
-        return End(leaf, targets, broken)
+        return End(leaf, broken)
 
     def _grow(self, root: Node, watch: Watch, state: Numbers, changes: tuple[tuple[int, int], ...]) -> Node:
         node = root

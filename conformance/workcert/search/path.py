@@ -43,10 +43,12 @@ class Step:
 
 @frozen
 class Path:
-    """``configuration`` names where it was found. The last step shows what was looked for."""
+    """``configuration`` names where it was found. The last step shows what was looked for. ``needs``: the profiles
+    beside CORE that a store must claim for it."""
 
     configuration: str
     steps: tuple[Step, ...]
+    needs: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:

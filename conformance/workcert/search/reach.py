@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
+from attrs import evolve
+
+from workcert.binding import bindings
 from workcert.search.breadth import Breadth
+from workcert.search.needs import Needs
 from workcert.search.path import Path, case_of, path_to
 from workcert.search.progress import Progress
 from workcert.search.result import Reached, SearchResult, Violation
@@ -44,42 +48,59 @@ def search(
 
 
 def reach(contract: Contract, configurations: Iterable[Configuration], progress: Told | None = None) -> Reached:
-    """Search every configuration whole, and give a shortest path to everything that is reached.
+    """Search every configuration whole, and give paths to everything that is reached, for stores that claim little and
+    for those that claim much.
 
     Each path has been made again from an empty store by the interpreter, and its last call shows the target.
 
     Args:
         contract: the rules.
-        configurations: in the order in which they are named; of equally short paths the first configuration's counts,
-            and those of configurations that stand aside only where there is no other.
+        configurations: in the order in which they are named; of equally short paths of one need the first
+            configuration's counts, and those of configurations that stand aside only where there is no other.
         progress: told every thousand states.
 
     Raises:
         UndeclaredKey: a call made a record whose key a configuration does not declare.
         FoldError: a path does not show its target: the fold of a configuration leaves out what matters.
     """
-    paths: dict[Raw, Path] = {}
+    found: dict[Raw, list[Path]] = {}
     searched = []
     ordered = tuple(configurations)
     aside = {each.name for each in ordered if each.aside}
     for configuration in ordered:
-        breadth = Breadth(contract, configuration, None, progress)
+        breadth = Breadth(contract, configuration, None, progress, needs=Needs(bindings()[contract.name]))
         breadth.run()
         searched.append(_result(breadth))
-        for raw, way in breadth.targets.items():
-            path = path_to(breadth, way, raw)
-            known = paths.get(raw)
-            if known is None or _rank(path, aside) < _rank(known, aside):
-                paths[raw] = path
-    found = {Target(*raw): paths[raw] for raw in sorted(paths)}
-    return Reached(contract.name, digest(contract), tuple(searched), found, tuple(_unreached(contract, found)))
+        for raw, ways in breadth.found.items():
+            for needs, way in ways.items():
+                path = evolve(path_to(breadth, way, raw), needs=breadth.needs.names(needs))
+                _keep(found.setdefault(raw, []), path, aside)
+    paths = {Target(*raw): tuple(sorted(found[raw], key=lambda path: _rank(path, aside))) for raw in sorted(found)}
+    return Reached(contract.name, digest(contract), tuple(searched), paths, tuple(_unreached(contract, paths)))
 
 
-def _rank(path: Path, aside: Container[str]) -> tuple[bool, int]:
-    return path.configuration in aside, len(path.steps)
+def _keep(known: list[Path], path: Path, aside: Container[str]) -> None:
+    """Add a path, if none of those that are known serves as well, and leave out those that it serves for."""
+    if any(_serves(other, path, aside) for other in known):
+        return
+    known[:] = [other for other in known if not _serves(path, other, aside)]
+    known.append(path)
 
 
-def _unreached(contract: Contract, found: Mapping[Target, Path]) -> Iterator[Target]:
+def _serves(path: Path, other: Path, aside: Container[str]) -> bool:
+    """Whoever can go the other path can go this one, and goes no further."""
+    lies_aside = path.configuration in aside
+    if lies_aside and other.configuration not in aside:
+        return False
+    alike = path.needs == other.needs and lies_aside == (other.configuration in aside)
+    return len(path.steps) <= len(other.steps) if alike else path.needs <= other.needs
+
+
+def _rank(path: Path, aside: Container[str]) -> tuple[bool, int, int, list[str]]:
+    return path.configuration in aside, len(path.needs), len(path.steps), sorted(path.needs)
+
+
+def _unreached(contract: Contract, found: Mapping[Target, object]) -> Iterator[Target]:
     yield from (target for target in targets_of(contract) if target not in found)
     met = {target.name[:2] for target in found if target.kind == CELL}
     stored = {state for state, _operation in met}
@@ -92,14 +113,14 @@ def _unreached(contract: Contract, found: Mapping[Target, Path]) -> Iterator[Tar
 
 def _result(breadth: Breadth) -> SearchResult:
     contract, configuration = breadth.contract, breadth.configuration
-    fired = {names[0] for kind, names in breadth.targets if kind not in (SIDE, CELL)}
-    sides = {names for kind, names in breadth.targets if kind == SIDE}
+    fired = {names[0] for kind, names in breadth.found if kind not in (SIDE, CELL)}
+    sides = {names for kind, names in breadth.found if kind == SIDE}
     asked = sorted({names[0] for names in sides})
     return SearchResult(
         contract=contract.name,
         configuration=configuration.name,
         text=configuration.text,
-        states=len(breadth.states),
+        states=breadth.distinct,
         transitions=breadth.transitions,
         depth=breadth.depth,
         frontier=len(breadth.states) - breadth.looked_at,

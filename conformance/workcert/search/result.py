@@ -23,7 +23,7 @@ class Violation:
 @frozen
 class SearchResult:
     """``states`` differ in their folds, and in more than names that a configuration may exchange; ``transitions``
-    counts calls and steps of time; ``depth`` is the length of the longest of the shortest paths. ``never_fired``: keys
+    counts calls and steps of time; ``depth`` is the length of the longest path taken. ``never_fired``: keys
     of checks, rows of tables, transitions and effects that took no part. ``sides``: for each comparison that was asked,
     the sides of its bound that were seen."""
 
@@ -48,16 +48,22 @@ class SearchResult:
 class Reached:
     """What the configurations of a contract reach together.
 
-    ``paths``: for each target a shortest path, of the first configuration that has one so short. ``unreached``: what
-    could be asked for and no configuration reaches, cells as far as no check at all decides there (their last name is
-    then empty). Where `closed`, that is shown for each configuration; else it was only not found.
+    ``ways``: for each target the paths to it, none of which needs all the profiles that another one needs; each is a
+    shortest of its need, of the first configuration that has one so short. ``unreached``: what could be asked for and
+    no configuration reaches, cells as far as no check at all decides there (their last name is then empty). Where
+    `closed`, that is shown for each configuration; else it was only not found.
     """
 
     contract: str
     digest: str
     searched: tuple[SearchResult, ...]
-    paths: Mapping[Target, Path]
+    ways: Mapping[Target, tuple[Path, ...]]
     unreached: tuple[Target, ...]
+
+    @property
+    def paths(self) -> Mapping[Target, Path]:
+        """The path to each target that is told: the one that needs least."""
+        return {target: paths[0] for target, paths in self.ways.items()}
 
     @property
     def closed(self) -> bool:

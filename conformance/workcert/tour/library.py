@@ -27,8 +27,8 @@ SUFFIX: Final = ".jsonl"
 
 @frozen(eq=False)
 class Tour:
-    """``targets``: what this tour shows, and none of those before it. ``requirements``: the ids of all that takes
-    part."""
+    """``targets``: what this tour shows, and none of those before it that need no more of a store. ``requirements``:
+    the ids of all that takes part."""
 
     case: Case
     targets: tuple[Target, ...]

@@ -59,9 +59,9 @@ def cell_blocks(contract: Contract, searched: Searched | None) -> tuple[str, ...
     return (
         *((stale,) if searched.digest != now else ()),
         "What an operation does with a record in a state: the check that decides, or *accepted* where all let the call "
-        "through, with the requirements named there and the shortest sequence of calls that shows it. A number after a "
-        "plus is the time that passes before the call. *whole call*: a check that is asked before the call turns to "
-        "any record.",
+        "through, with the requirements named there and the sequence of calls that shows it: the shortest of those "
+        "that need fewest profiles. A number after a plus is the time that passes before the call. *whole call*: a "
+        "check that is asked before the call turns to any record.",
         table(
             ("configuration", "what it is", "states", "frontier"),
             [
