@@ -15,7 +15,7 @@ from workcert.cases.model import Restart, every_step
 from workcert.faults.campaign import faults_of
 from workcert.faults.command import chosen
 from workcert.faults.derived import derived
-from workcert.faults.equivalence import proven
+from workcert.faults.equivalence import ARGUED, argued, proven
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.footprint import by_the_kit, footprints
 from workcert.faults.grades import CAUGHT, Grade, Grades, as_text, kept, parse
@@ -144,6 +144,13 @@ def test_a_redundant_check_is_shown_to_be_so_and_a_bound_is_not() -> None:
     proofs = proven(bindings()["workload"], faults)
     assert list(proofs) == [faults[0].name]
     assert "fences (" in proofs[faults[0].name]
+
+
+def test_what_is_argued_is_a_fault_that_there_is() -> None:
+    for contract, reasons in ARGUED.items():
+        assert set(reasons) <= {fault.name for fault in faults_of(contract)}
+    fault = fault_named("jobs", "stale view: set_rate_limit")
+    assert list(argued("jobs", [fault, fault_named("jobs", "stale view: admit")])) == [fault.name]
 
 
 def test_the_signature_holds_what_is_named_first() -> None:

@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from workcert.binding import bindings
 from workcert.faults.campaign import SCENARIOS, VOLUME, WALK, Asked, Graded, faults_of, graded
-from workcert.faults.equivalence import proven
+from workcert.faults.equivalence import argued, proven
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.grades import EQUIVALENT, SURVIVED, Grade, Grades, as_text, place
 from workcert.faults.grading import TOUR
@@ -64,7 +64,8 @@ def run(
     done = {each.number: each for each in progress.told(graded(asked, processes))}
     faults = faults_of(contract)
     left = [number for number, each in done.items() if each.found is None]
-    proofs = proven(bindings()[contract], [faults[number] for number in left], progress.tell_proofs)
+    standing = [faults[number] for number in left]
+    proofs = {**proven(bindings()[contract], standing, progress.tell_proofs), **argued(contract, standing)}
     left = [number for number in left if faults[number].name not in proofs]
     progress.goes_on_with(len(left))
     again = evolve(asked, numbers=tuple(left), suites=LATER)

@@ -142,6 +142,8 @@ def _decide_operation(contract: Contract, operation: Operation, scope: Scope, wi
         return _end_with(check, keys[position], operation, scope, draft)
     scope.trace.met.append((scope.key, ""))
     scope.trace.requirements.extend(operation.requirements)
+    for term in operation.tells:
+        term.read(scope)
     draft.take(operation.steps)
     return Decision(operation, scope, None, draft.parts(scope.key))
 

@@ -100,16 +100,19 @@ class Mapped:
     def result(self) -> Contract:
         mapped = rewritten(self.contract, block=self.steps, check=lambda c: evolve(c, when=self.condition(c.when)))
         operations = tuple(
-            self._until(new) if not self.only or new.name in self.only else old
+            self._beside(new) if not self.only or new.name in self.only else old
             for old, new in zip(self.contract.operations, mapped.operations, strict=True)
         )
         assert self.hits, "nothing was replaced"
         tables, transitions = self.tables, self.transitions
         return evolve(self.contract, operations=operations, tables=tables, transitions=transitions)
 
-    def _until(self, operation: AnyOperation) -> AnyOperation:
+    def _beside(self, operation: AnyOperation) -> AnyOperation:
+        """What an operation asks beside its checks and steps."""
         if isinstance(operation, Draw):
             return evolve(operation, until=self.condition(operation.until))
+        if isinstance(operation, Operation) and operation.tells:
+            return evolve(operation, tells=tuple(map(self.term, operation.tells)))
         return operation
 
     def term(self, term: Term) -> Term:

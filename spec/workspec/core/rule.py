@@ -265,7 +265,8 @@ class Operation:
 
     ``locate`` gives the key of the addressed record. ``again``: after a lost guard the call is decided anew on the
     winner instead of being refused with the contract's conflict code. ``order``: ids of the requirements on the
-    order of the checks; they count when two checks compete. ``requirements`` count when the call succeeds.
+    order of the checks; they count when two checks compete. ``requirements`` count when the call succeeds. ``tells``:
+    terms that the answer finds settled, so that a table is a part of the contract there too.
     """
 
     name: str
@@ -276,6 +277,7 @@ class Operation:
     requirements: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
     again: bool = False
+    tells: tuple[Term, ...] = ()
 
 
 @frozen(eq=False)

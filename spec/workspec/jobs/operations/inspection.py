@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
+from workspec.core.condition import Term
 from workspec.core.rule import DecisionTable, Operation, Refuse, TableRow, ids
 from workspec.core.scope import Scope
 from workspec.jobs import rules, terms
@@ -36,8 +37,9 @@ def _read(
     answer: Callable[[Scope, Records], Any],
     locate: Callable[[Scope], str] = lambda _scope: STORE_KEY,
     checks: tuple[Refuse, ...] = (),
+    tells: tuple[Term, ...] = (),
 ) -> Operation:
-    return Operation(name, checks=checks, steps=(), answer=answer, locate=locate, requirements=ids(requirements))
+    return Operation(name, checks, (), answer, locate, ids(requirements), tells=tells)
 
 
 def _rows(state: Records) -> list[Any]:
@@ -126,7 +128,7 @@ BLOCKER: Final = DecisionTable(
 
 def _explained(scope: Scope, _after: Records) -> AdmissionExplanation:
     facts: JobFacts = scope.facts
-    policy = BLOCKER.settle(scope)
+    policy = scope.settled[BLOCKER.name]
     blocker = None if policy is None else Blocker(policy, _eta_ms(scope, policy))
     # What has ended is blocked by no policy, and is not admitted all the same.
     admissible = blocker is None and facts.state in ("available", "running")
@@ -166,7 +168,7 @@ OPERATIONS: Final = (
     ),
     _read("counts", "JOB-INS-05 JOB-INV-10", _counts),
     _read("queue_stats", "JOB-INS-06 JOB-BPR-11 JOB-BPR-12 JOB-PRT-11 JOB-PRT-13 JOB-INV-05", _stats),
-    _read("explain_admission", "JOB-INS-07 JOB-PRT-03", _explained, of_job, checks=(NO_SUCH_JOB,)),
+    _read("explain_admission", "JOB-INS-07 JOB-PRT-03", _explained, of_job, (NO_SUCH_JOB,), (BLOCKER.term,)),
     _read(
         "distinct_kinds",
         "JOB-INS-08",
