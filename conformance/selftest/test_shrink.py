@@ -346,3 +346,19 @@ def test_what_does_not_matter_becomes_ordinary_and_what_matters_stays() -> None:
         "environment": "production",
         "created_at": 3,
     }
+
+
+def test_a_case_that_a_high_limit_keeps_long_gets_a_low_one() -> None:
+    """It fails at the last of as many claims as the limit says, a dozen where the case says nothing."""
+    case = parse(write(failing_case(BUGS[0], 0)))
+    claim = next(step for step in calls_of(case) if step.call == "claim")
+    claims = tuple(evolve(claim, id=f"n{number}") for number in range(12))
+    long = evolve(case, steps=claims)
+
+    def still(candidate: Case) -> str | None:
+        needed = candidate.header.config.get("crash_limit", 12)
+        return candidate.steps[-1].id if len(candidate.steps) >= needed else None
+
+    assert size(shrink(long, still).case) == 12
+    found = shrink(long, still, limits=("crash_limit",)).case
+    assert (size(found), found.header.config) == (1, {"crash_limit": 1})

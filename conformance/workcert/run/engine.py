@@ -282,7 +282,7 @@ def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure) -> tuple[Ca
     first = broken(case)
     if first is None:
         return case, 1
-    least = shrink(case, alike(broken, first), SHRINK_BUDGET)
+    least = shrink(case, alike(broken, first), SHRINK_BUDGET, store.backend.configurable)
     wanted = judge(least.case)
 
     def fails_alike(candidate: Case) -> str | None:

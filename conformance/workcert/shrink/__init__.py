@@ -7,8 +7,8 @@ give one result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -21,11 +21,13 @@ from workcert.shrink.loosening import drop_judgements, merge_handles, redirect_r
 from workcert.shrink.ordinary import settle
 from workcert.shrink.timing import lower_times
 from workcert.shrink.unifying import unify_values
-from workcert.shrink.values import lower_configuration, lower_numbers, shorten_texts, simplify_values
+from workcert.shrink.values import configured, lower_configuration, lower_numbers, shorten_texts, simplify_values
 
 __all__ = ["Failure", "Shrunk", "StillFails", "alike", "settled", "shrink", "size"]
 
 DEFAULT_BUDGET = 500
+LONG: Final = 8
+"""Steps of a case that is worth asking whether a lower limit would do."""
 
 _PASSES: tuple[tuple[Callable[[Attempt], None], ...], ...] = (
     (delete_chunks, unwrap, delete_pairs),
@@ -66,7 +68,7 @@ def alike(judge: Callable[[Case], Failure | None], first: Failure) -> StillFails
     return still_fails
 
 
-def shrink(case: Case, still_fails: StillFails, budget: int = DEFAULT_BUDGET) -> Shrunk:
+def shrink(case: Case, still_fails: StillFails, budget: int = DEFAULT_BUDGET, limits: Collection[str] = ()) -> Shrunk:
     """Make a failing case small.
 
     Args:
@@ -74,6 +76,7 @@ def shrink(case: Case, still_fails: StillFails, budget: int = DEFAULT_BUDGET) ->
         still_fails: runs a case and gives the id of the step at which it fails *as the first one did*, or
             None when it does not fail or fails otherwise; `alike` makes one that compares requirements.
         budget: how many cases may be run; fewer of those that are heavy. The result is always a case that was run.
+        limits: what a store can be opened with. A case that stays long may be so because a limit is high.
 
     Returns:
         The smallest case found; the one given, when it did not fail even once more.
@@ -82,6 +85,8 @@ def shrink(case: Case, still_fails: StillFails, budget: int = DEFAULT_BUDGET) ->
     try:
         if attempt.confirm():
             _to_a_fixed_point(attempt)
+            for limit in sorted(set(limits) - attempt.case.header.config.keys()):
+                attempt = _with_low_limit(attempt, limit)
     except Exhausted:
         return Shrunk(attempt.case, attempt.executions, finished=False)
     return Shrunk(attempt.case, attempt.executions)
@@ -109,6 +114,16 @@ def settled(
 def size(case: Case) -> int:
     """The number of steps as they count here: calls, restarts and injections; a repeat's body once."""
     return len(leaves(case.steps))
+
+
+def _with_low_limit(attempt: Attempt, limit: str) -> Attempt:
+    """The attempt with a limit of 1, where that makes a long case shorter."""
+    if size(attempt.case) <= LONG:
+        return attempt
+    low = Attempt(configured(attempt.case, limit, 1), attempt.still_fails, attempt.budget)
+    if low.confirm():
+        _to_a_fixed_point(low)
+    return low if low.accepted and size(low.case) < size(attempt.case) else attempt
 
 
 def _to_a_fixed_point(attempt: Attempt) -> None:

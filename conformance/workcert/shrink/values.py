@@ -129,15 +129,16 @@ def _fewer_elements(attempt: Attempt, place: Place) -> None:
 def lower_configuration(attempt: Attempt) -> None:
     """What a store is opened with: left out, or as low as it may be."""
     for name, value in attempt.case.header.config.items():
-        if type(value) is int and not attempt.take(_configured(attempt.case, name, None)):
+        if type(value) is int and not attempt.take(configured(attempt.case, name, None)):
             attempt.lowest(1, value, partial(_lowered, name))
 
 
 def _lowered(name: str, case: Case, value: int) -> Case:
-    return _configured(case, name, value)
+    return configured(case, name, value)
 
 
-def _configured(case: Case, name: str, value: int | None) -> Case:
+def configured(case: Case, name: str, value: int | None) -> Case:
+    """The case for a store that is opened with this value, None for what it takes by itself."""
     config = {each: held for each, held in case.header.config.items() if each != name}
     if value is not None:
         config[name] = value
