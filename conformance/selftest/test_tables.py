@@ -73,7 +73,7 @@ def test_the_index_is_compared_whatever_was_asked_for(tmp_path: Path, capsys: py
 def test_the_command_knows_every_contract(tmp_path: Path) -> None:
     arguments = argparse.Namespace(check=False, contract="jobs", out=tmp_path)
     assert command.run(arguments) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"jobs", "index.md"}
+    assert {path.name for path in tmp_path.iterdir()} == {"jobs", "index.md", "faults.md"}
 
 
 def test_what_was_written_is_as_generated(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class JobLiar:
     name: str
     make: Callable[[], Any]
     says: str
-    cases: str = "GEN-08 RCL-03 CLK-04 MWR-01 DUR-01 TXN-01"
+    cases: str = "GEN-08 RCL-03 CLK-04 DUR-01 TXN-01"
 
 
 JOB_LIARS = (

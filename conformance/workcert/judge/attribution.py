@@ -20,6 +20,7 @@ from workspec.core.choice import Choice
 from workspec.core.condition import Condition, Member
 from workspec.core.contract import Contract, steps_of
 from workspec.core.interpreter import Committed, Decision
+from workspec.core.requirement import Kind
 from workspec.core.rule import (
     Check,
     DecisionTable,
@@ -130,12 +131,20 @@ def for_crash(contract: Contract, decision: Decision) -> Ids:
     # A call on one record is for what it does to it; a pass may find nothing to do.
     purpose = unique(acts, operation.requirements) if isinstance(operation, Operation) else operation.requirements
     order = operation.order if isinstance(operation, Operation) and decision.rule is not None else ()
-    # What it does beside that, settling a charge for one, has fewer ids among its own than what it is for.
-    own_ids = operation.requirements or purpose
-    families = [each for each, _count in Counter(contract.catalogue[i].prefix for i in own_ids).most_common(1)]
+    # What it does beside that, settling a charge for one, takes fewer steps than what it is for; what always holds is
+    # no purpose.
+    steps = [getattr(step, "requirements", ()) for step in walk_steps(operation.steps)]
+    groups = (operation.requirements, *steps) if isinstance(operation, Operation) else (operation.requirements,)
+    said = Counter(family for group in groups for family in _families(contract, group))
+    families = [each for each, _count in said.most_common(1)]
     named = unique(decision.rule_requirements, order, purpose)
     own = (identifier for identifier in named if contract.catalogue[identifier].prefix in families)
     return unique(own, decision.rule_requirements) or for_success(decision)
+
+
+def _families(contract: Contract, identifiers: Ids) -> Iterable[str]:
+    rules = (contract.catalogue[i] for i in identifiers)
+    return dict.fromkeys(rule.prefix for rule in rules if rule.kind is not Kind.INVARIANT)
 
 
 # Records -------------------------------------------------------------------------------------------------------------

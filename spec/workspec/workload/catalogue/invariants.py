@@ -14,7 +14,7 @@ INVARIANTS: Final = (
     Requirement(
         "WRK-INV-01",
         "History is only appended to and consecutive states form legal pairs; event times do not decrease "
-        "as long as `now` does not; where events are numbered, the numbers rise (G-16).",
+        "as long as `now` does not; where events are numbered, the numbers rise.",
         Kind.INVARIANT,
         CORE,
     ),
