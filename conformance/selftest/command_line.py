@@ -15,16 +15,8 @@ MEMORY = "workstore.backends:MEMORY"
 SQLITE = "workstore.backends:SQLITE"
 STALE = "workload/15-stale-worker"
 
-BROKEN = """
+TEMPLATE = """
 from workcert.templates.workload import Adapter, Store
-
-class Broken(Store):
-    def claim(self, **arguments):
-        raise ZeroDivisionError("on purpose")
-
-class Silent(Store):
-    def snapshot(self):
-        raise OSError("the disk is gone")
 
 class Made(Adapter):
     store = Store
@@ -35,6 +27,18 @@ def made(store):
     adapter = Made()
     adapter.store = store
     return adapter
+"""
+"""Of a file with adapters: ``made(Store)`` is one around a changed store of the template."""
+BROKEN = (
+    TEMPLATE
+    + """
+class Broken(Store):
+    def claim(self, **arguments):
+        raise ZeroDivisionError("on purpose")
+
+class Silent(Store):
+    def snapshot(self):
+        raise OSError("the disk is gone")
 
 class Refusing(Adapter):
     def open(self, place, config):
@@ -94,6 +98,7 @@ FREE_CHOICE = Adapter(choices={"G-13.fence-code": "WORKLOAD_STALE_FENCE"})
 NONE = None
 NO_ABILITY = Adapter(profiles=frozenset({"CORE", "DURABLE"}))
 """
+)
 
 INTERRUPTED = """
 import itertools

@@ -8,20 +8,25 @@ from functools import cache
 import pytest
 from attrs import evolve
 
+from workcert.backends.registry import describe
 from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Restart, every_step
+from workcert.faults.argued import ARGUED, argued
 from workcert.faults.campaign import faults_of
 from workcert.faults.command import chosen
 from workcert.faults.derived import derived
-from workcert.faults.equivalence import ARGUED, argued, proven
+from workcert.faults.equivalence import proven
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.footprint import by_the_kit, footprints
 from workcert.faults.grades import CAUGHT, Grade, Grades, as_text, kept, parse
 from workcert.faults.grading import Found, Suites, grade, signature
 from workcert.faults.page import page
+from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options
+from workcert.run.events import Verdict
+from workcert.run.store import StoreUnderTest
 from workcert.tour.suite import selected
 from workspec.core.contract import digest
 
@@ -134,6 +139,19 @@ def test_a_case_that_does_not_come_to_a_fault_is_left_out_and_counted() -> None:
     assert alone is not None
     assert alone.calls < found.calls
     assert (alone.requirement, alone.length) == (found.requirement, found.length)
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_a_case_that_is_left_out_passes_on_the_faulty_store(contract: str) -> None:
+    """Else a grade would hang on what is left out: of faults of every kind, every second tour that is not come to."""
+    binding = bindings()[contract]
+    keyed = [fault for fault in faults_of(contract) if fault.fires or fault.asks]
+    by_kind = {kind: [fault for fault in keyed if fault.kind is kind] for kind in Kind}
+    for fault in (faults[len(faults) // 2] for faults in by_kind.values() if faults):
+        left_out = [each for each in suites(contract).of_cases[0][1] if not each.comes_to(fault, by_the_kit(binding))]
+        assert left_out
+        with StoreUnderTest.of(describe(fault.name, fault.make())) as store:
+            assert {run_case(store, each.case).verdict for each in left_out[::2]} == {Verdict.PASSED}, fault.name
 
 
 def test_a_redundant_check_is_shown_to_be_so_and_a_bound_is_not() -> None:

@@ -12,12 +12,15 @@ from workcert.__main__ import main
 from workcert.run.telling import LONGEST_CALL, call_text
 from workspec.jobs.vocabulary import LeaseRef
 
+from .command_line import TEMPLATE
+
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarm on this system")
 
-ADAPTERS = """
+ADAPTERS = (
+    TEMPLATE
+    + """
 import signal
 from workcert.run.calling import CallHung
-from workcert.templates.workload import Adapter, Store
 
 def ring():
     signal.raise_signal(signal.SIGALRM)
@@ -34,18 +37,9 @@ class Late(Store):
     def claim(self, **arguments):
         raise CallHung("step s1", 30.0)
 
-class Made(Adapter):
-    store = Store
-    def open(self, place, config):
-        return self.store(self._rows.setdefault(str(place.path), {}))
-
-def made(store):
-    adapter = Made()
-    adapter.store = store
-    return adapter
-
 DEAF, BLIND, LATE = made(Deaf), made(Blind), made(Late)
 """
+)
 
 
 @pytest.fixture

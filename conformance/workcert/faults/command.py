@@ -12,8 +12,9 @@ from attrs import define, evolve, field
 from tabulate import tabulate
 
 from workcert.binding import bindings
+from workcert.faults.argued import argued
 from workcert.faults.campaign import SCENARIOS, VOLUME, WALK, Asked, Graded, faults_of, graded
-from workcert.faults.equivalence import argued, proven
+from workcert.faults.equivalence import proven
 from workcert.faults.fault import Fault, Kind
 from workcert.faults.grades import EQUIVALENT, SURVIVED, Grade, Grades, as_text, place
 from workcert.faults.grading import TOUR
@@ -64,16 +65,16 @@ def run(
     done = {each.number: each for each in progress.told(graded(asked, processes))}
     faults = faults_of(contract)
     left = [number for number, each in done.items() if each.found is None]
-    standing = [faults[number] for number in left]
-    proofs = {**proven(bindings()[contract], standing, progress.tell_proofs), **argued(contract, standing)}
+    proofs = proven(bindings()[contract], [faults[number] for number in left], progress.tell_proofs)
     left = [number for number in left if faults[number].name not in proofs]
     progress.goes_on_with(len(left))
     again = evolve(asked, numbers=tuple(left), suites=LATER)
     done |= {each.number: each for each in progress.told(graded(again, processes))}
     progress.end()
+    reasons = argued(contract, [faults[number] for number in left if done[number].found is None])
     results = [done[number] for number in numbers]
     rules = bindings()[contract].contract
-    grades = tuple(_with_proof(each.grade, proofs) for each in results)
+    grades = tuple(_with_proof(each.grade, {**proofs, **reasons}) for each in results)
     whole = Grades(contract, rules.version, digest(rules), effort, seed, grades)
     if write:
         target = place(contract)

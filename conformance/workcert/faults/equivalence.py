@@ -25,17 +25,6 @@ from workspec.core.rule import Batch
 
 CRASHED: Final = "crashed"
 
-ARGUED: Final[Mapping[str, Mapping[str, str]]] = {
-    "jobs": {
-        "a refusal commits an effect: claim_effect: JOB-TXN-04 JOB-PRT-01, bytes of the key < 1": (
-            "a claim of the empty key is always refused, so that nobody can ask whether it is held"
-        ),
-        "a call works on a stale view: claim_effect": "a call inside a transaction has the view of that, which is new",
-        "a call works on a stale view: set_rate_limit": "it writes a whole class, whatever was there",
-    }
-}
-"""Faults that do leave other records behind, or are none, of which no call could tell: why, by name."""
-
 
 def proven(
     binding: Binding, faults: Sequence[Fault], told: Callable[[Configuration], None] = lambda _configuration: None
@@ -63,12 +52,6 @@ def proven(
             if beside.compared.get(fault.name):
                 compared.setdefault(fault.name, []).append((configuration.name, beside.compared[fault.name]))
     return {fault.name: _statement(compared[fault.name]) for fault in left if fault.name in compared}
-
-
-def argued(contract: str, faults: Iterable[Fault]) -> Mapping[str, str]:
-    """Which of these nobody can see, for a reason that no search has to look for."""
-    reasons = ARGUED.get(contract, {})
-    return {fault.name: f"by argument: {reasons[fault.name]}" for fault in faults if fault.name in reasons}
 
 
 def _statement(compared: Iterable[tuple[str, int]]) -> str:

@@ -23,7 +23,7 @@ def page(kept: Sequence[Grades]) -> str:
         "allows, and faults that stores have in the field were made by hand. Each wrong store was tried by the tours "
         "and by the scenarios. What these leave standing is laid beside the right rules by search, within "
         "configurations that are named; what can be told apart there is tried by the scenarios of volume and by the "
-        "walk. Nothing else may survive.",
+        "walk. Nothing else may survive; of what no call can tell at all the argument is given.",
         *(block for grades in kept for block in _contract(grades)),
     ]
     return "\n\n".join(blocks) + "\n"

@@ -25,13 +25,14 @@ from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
 from workcert.run.naming import as_the_case_says
 from workcert.run.others import compare_rows, compare_snapshot
+from workcert.run.present import PresentState
 from workcert.run.reading import Unreadable, read_row
 from workcert.run.referred import check_referred
 from workcert.run.store import StoreUnderTest
 from workcert.run.transactions import run_transaction
-from workspec.core.interpreter import Committed, instants
+from workspec.core.interpreter import Committed
 from workspec.core.interpreter import Refused as ModelRefused
-from workspec.core.record import Record, State
+from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
 
@@ -66,9 +67,7 @@ class Execution:
     _lost: set[str] = field(factory=set)
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
-    _legible: tuple[State, list[str]] | None = None
-    _turning: dict[str, tuple[Record, tuple[int, ...]]] = field(factory=dict)
-    _instants: tuple[State, tuple[int, ...]] | None = None
+    present: PresentState = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
@@ -77,12 +76,7 @@ class Execution:
         self.clock = StoreClock(self.store)
         legible = Legible(self.store).__getitem__
         self.judge = Judge(backend.binding, {**backend.choices, **asked}, legible, tells=self.tells)
-
-    def legible_keys(self) -> list[str]:
-        """The keys of the records that can be read back now, found out once for each state."""
-        if self._legible is None or self._legible[0] is not self.judge.state:
-            self._legible = (self.judge.state, list(filter(self.judge.legible, self.judge.state)))
-        return self._legible[1]
+        self.present = PresentState(self.judge)
 
     # Steps -----------------------------------------------------------------------------------------------------------
 
@@ -220,7 +214,7 @@ class Execution:
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
-            self.store.known = next(iter(self.legible_keys()), None)
+            self.store.known = next(iter(self.present.legible_keys()), None)
         committed = judged.committed
         assert committed is not None
         self._note_cursor(observed, committed.outcome)
@@ -412,19 +406,11 @@ class Execution:
     # What a driver may ask -----------------------------------------------------------------------------------------
 
     def instants(self) -> tuple[int, ...]:
-        """Every instant at which a rule on some record of the present state turns, found out once for each state."""
-        state = self.judge.state
-        if self._instants is None or self._instants[0] is not state:
-            self._instants = (state, tuple(sorted({instant for key in state for instant in self.instants_of(key)})))
-        return self._instants[1]
+        """Every instant at which a rule on some record of the present state turns."""
+        return self.present.instants(self._at)
 
     def instants_of(self, key: str) -> tuple[int, ...]:
-        """Those of one record, asked of the rules once for each record: they hang on its facts alone."""
-        record = self.judge.state[key]
-        known = self._turning.get(key)
-        if known is None or known[0] is not record:
-            known = self._turning[key] = (record, instants(self.binding.contract, record, self._at))
-        return known[1]
+        return self.present.instants_of(key, self._at)
 
 
 def _acting(committed: Committed | None) -> tuple[str, ...]:

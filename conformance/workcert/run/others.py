@@ -24,7 +24,7 @@ def compare_rows(execution: Execution, own: Callable[[], Iterable[str]] = tuple)
         Unreadable: a read raises, or answers with something else.
     """
     judge = execution.judge
-    keys = execution.legible_keys()
+    keys = execution.present.legible_keys()
     unread = [key for key in keys if key not in execution.rows] if len(keys) <= MOST_GLANCED else []
     for key, shown in glanced(execution.store, unread).items():
         if shown is None:

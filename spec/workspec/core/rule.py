@@ -219,7 +219,7 @@ class Refuse:
     """The call is refused with ``code``. ``committing`` steps are committed all the same.
 
     ``order``: ids on the place of this check; they count when a later check would have answered too. ``unordered``:
-    its place is not asserted: where a later check would refuse too, either answer is right.
+    its place is not asserted; which other answers are right then, `workspec.core.orders` says.
     """
 
     requirements: tuple[str, ...]
