@@ -55,6 +55,7 @@ def main() -> int:
     parser.add_argument("--contract", default="workload")
     parser.add_argument("--examples", type=int, default=2000, help="or walks, for each seed")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=0)
     asked = parser.parse_args()
     try:
         (backend,) = (each for each in find(asked.backend) if each.binding.name == asked.contract)
@@ -62,7 +63,10 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     print("seed  examples     steps  failures  seconds")
-    failures = sum(run(backend, asked.suite, asked.examples, seed) for seed in range(asked.seeds))
+    failures = sum(
+        run(backend, asked.suite, asked.examples, seed)
+        for seed in range(asked.first_seed, asked.first_seed + asked.seeds)
+    )
     print(f"{failures} failures: {'ok' if not failures else 'FALSE ALARMS, or a store that is wrong'}")
     return 1 if failures else 0
 

@@ -186,11 +186,14 @@ def _carrier(wanted: type[Any]) -> _Build:
     hints = hints_of(wanted)
     names = [field.name for field in attrs.fields(wanted) if field.init]
     builders = {name: builder(hints[name]) for name in names}
-    usual = OMITTED.get(wanted.__name__, {})
+    usual = {name: value for name, value in OMITTED.get(wanted.__name__, {}).items() if name in hints}
     absent_ok = {name for name in names if type(None) in get_args(hints[name]) or hints[name] is AnyJson}
     absent_ok |= usual.keys()
     known, needed = frozenset(names), frozenset(names) - absent_ok
-    members = [(name, builders[name], usual.get(name)) for name in names]
+    places = {name: (place, builders[name]) for place, name in enumerate(names)}
+    # Most calls name few members of many, so that what they leave out is built once; but not what a store could edit.
+    left_out = [None if name in needed else builders[name](usual.get(name)) for name in names]
+    anew = {name: places[name] for name in absent_ok if isinstance(left_out[places[name][0]], (dict, list))}
     # By position, which costs half as much as by name.
     assert not any(field.kw_only for field in attrs.fields(wanted)), f"{wanted.__name__} takes members by name"
 
@@ -199,11 +202,13 @@ def _carrier(wanted: type[Any]) -> _Build:
             raise _Misfit("", f"expected {wanted.__name__} as an object, found {_kind(value)}")
         if not (value.keys() <= known and needed <= value.keys()):
             raise _stray_or_missing(value)
-        get = value.get
-        made = []
-        for name, inner, otherwise in members:
+        made = left_out.copy()
+        for name, (place, inner) in anew.items():
+            made[place] = inner(usual[name])
+        for name, each in value.items():
+            place, inner = places[name]
             try:
-                made.append(inner(get(name, otherwise)))
+                made[place] = inner(each)
             except _Misfit as misfit:
                 raise _Misfit(f".{name}{misfit.place}", misfit.cause) from None
         return wanted(*made)

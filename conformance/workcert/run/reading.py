@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from functools import cache
+from operator import attrgetter
 from typing import Any, cast
 
 import attrs
@@ -108,11 +109,17 @@ def _number(store: StoreUnderTest, ask: Callable[[Any], int | None] | None, doin
 
 def _with_tuples(record: Any) -> Any:
     """A store may answer with lists where the vocabulary has tuples."""
-    lists = [name for name in _tuples_of(cast(Hashable, type(record))) if isinstance(getattr(record, name), list)]
-    return attrs.evolve(record, **{name: tuple(getattr(record, name)) for name in lists}) if lists else record
+    names, values_of = _tuples_of(cast(Hashable, type(record)))
+    if list not in map(type, values_of(record)):
+        return record
+    lists = [name for name in names if isinstance(getattr(record, name), list)]
+    return attrs.evolve(record, **{name: tuple(getattr(record, name)) for name in lists})
 
 
 @cache
-def _tuples_of(record: Hashable) -> tuple[str, ...]:
+def _tuples_of(record: Hashable) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """The members that are tuples by the vocabulary, and what gives their values."""
     members = attrs.fields(cast("type[Any]", record))
-    return tuple(member.name for member in members if str(member.type).startswith("tuple"))
+    names = tuple(member.name for member in members if str(member.type).startswith("tuple"))
+    # With one name alone an attribute getter gives no tuple.
+    return names, attrgetter(*names) if len(names) > 1 else lambda each: tuple(getattr(each, name) for name in names)

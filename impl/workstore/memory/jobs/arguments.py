@@ -4,6 +4,7 @@ types of all arguments of a call."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import TypeVar
 
 from workspec.jobs.vocabulary import (
@@ -48,6 +49,9 @@ _INTEGERS = (
     "retention_ms",
     "periodic_tick_ms",
 )
+
+_texts_of = attrgetter(*_TEXTS)
+_integers_of = attrgetter(*_INTEGERS)
 
 
 def wrong_type(name: str, expected: str, value: object) -> TypeError:
@@ -104,12 +108,11 @@ def envelopes(value: object) -> tuple[Envelope, ...]:
 
 
 def _detached(envelope: Envelope) -> Envelope:
-    for name in _TEXTS:
-        if not isinstance(value := getattr(envelope, name), str):
-            raise wrong_type(name, "a str", value)
-    for name in _INTEGERS:
-        if not isinstance(value := getattr(envelope, name), int) or isinstance(value, bool):
-            raise wrong_type(name, "an int", value)
+    # Exact types first, all at once: only what is of another one is looked at by itself.
+    if set(map(type, _texts_of(envelope))) != {str}:
+        check_texts(**{name: getattr(envelope, name) for name in _TEXTS})
+    if set(map(type, _integers_of(envelope))) != {int}:
+        check_integers(**{name: getattr(envelope, name) for name in _INTEGERS})
     check_bytes(payload=envelope.payload)
     if envelope.unique_key is not None:
         check_bytes(unique_key=envelope.unique_key)

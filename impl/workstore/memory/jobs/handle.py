@@ -95,8 +95,9 @@ class Handle:
             return read(shared.tables, shared.clock.now_ms())
 
     def _row(self, job_id: str) -> Row | None:
-        arguments.check_texts(job_id=job_id)
-        storable.check_texts(job_id)
+        if type(job_id) is not str or not job_id.isascii():
+            arguments.check_texts(job_id=job_id)
+            storable.check_texts(job_id)
         shared = self._shared
         with shared.lock:
             self._refuse_closed()
