@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import workcert.__main__
+from workcert.backends.protocol import Ability
 from workcert.binding import bindings
 from workcert.judge.cause import Cause
 from workcert.run.engine import Shrinking
@@ -296,4 +297,4 @@ def test_list_of_what_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_ability_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(run(capsys, "list", "abilities", "--json")[1])
-    assert [row["name"] for row in rows] == ["reset", "second_handle", "restart", "inject", "snapshot", "pause"]
+    assert [row["name"] for row in rows] == [ability.value for ability in Ability]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from workcert import plugin
+from workcert.adversity import PARTS
 from workcert.run.engine import SUITES, Effort
 from workcert.tour.library import every_case
 
@@ -61,7 +62,7 @@ def test_each_test_is_collected_once(tmp_path: Path) -> None:
     code, out = suites(tmp_path, "--collect-only", "--workcert-backend", MEMORY)
     assert code == 0
     names = [line.rpartition("::")[2] for line in out.splitlines() if "::" in line]
-    assert len(names) == len(set(names)) == CASES + 2 * len(CONTRACTS)
+    assert len(names) == len(set(names)) == CASES + (2 + len(PARTS)) * len(CONTRACTS)
     assert "test_stateful[workload]" in names
 
 
@@ -69,7 +70,7 @@ def test_pytest_conformance_collects_the_suites_alone() -> None:
     code, out = session(CONFORMANCE, str(CONFORMANCE), "--collect-only", "--backend", MEMORY)
     assert code == 0
     lines = [line for line in out.splitlines() if "::" in line]
-    assert len(lines) == CASES + 2 * len(CONTRACTS)
+    assert len(lines) == CASES + (2 + len(PARTS)) * len(CONTRACTS)
     assert all("/suites/test_" in line for line in lines)
 
 

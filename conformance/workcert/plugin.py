@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workcert.backends.registry import LoadedBackend
     from workcert.run.engine import Options
 
-SUITES: Final = ("scenarios", "tour", "walk", "stateful")
+SUITES: Final = ("scenarios", "tour", "walk", "stateful", "adversity")
 EFFORTS: Final = ("quick", "ci", "deep")
 """Written out for the help text; a test holds both equal to the engine's."""
 

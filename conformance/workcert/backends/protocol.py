@@ -32,6 +32,17 @@ class Ability(StrEnum):
     """``handle.pause(callback)`` arms the handle: its next call runs ``callback`` once, after it has read and decided
     and before its guarded write. A call that does not write need not run it; the kit then disarms with None. Inside a
     coroutine what the callback gives back is to be awaited."""
+    POINTS = "points"
+    """``handle.points(callback)`` arms the handle: until it is disarmed with None its calls run ``callback(label)`` at
+    every point at which another call could come between: before each statement, before the commit and after it. An
+    adapter that names its database module (``dbapi``) need not write it."""
+    COMMIT_ORDER = "commit_order"
+    """``handle.commit_order()`` gives the place of what the last call of this handle committed in the order of all
+    commits of the store, as an integer that can be compared with that of any other handle in any process; None where
+    it committed nothing. An adapter that names its database module (``dbapi``) need not write it."""
+    KILL = "kill"
+    """``open`` may be called on the same place in a process of its own, which the kit kills at any point; what was
+    committed is found by whoever opens the place afterwards."""
 
 
 @frozen
@@ -49,7 +60,8 @@ class Backend(Protocol):
     ``abilities`` (names of `Ability`, none if absent), ``choices`` (choice id to the declared value),
     ``codes`` (the store's error code to the contract's), ``actors`` (the store's engine actor to the contract's),
     ``configurable`` (names of what ``open`` can be asked for in ``config``, none if absent; see the choices of the
-    contract).
+    contract), ``dbapi`` (the DB-API module whose ``connect`` opens all connections of its stores, ``sqlite3`` for
+    instance: the kit then sees every statement, and has the abilities `Ability.POINTS` and `Ability.COMMIT_ORDER`).
     """
 
     contract: str

@@ -29,6 +29,7 @@ from workspec.core.choice import OTHER, ChoiceKind
 
 GROUP: Final = "workcert.backends"
 ABILITIES: Final = frozenset(ability.value for ability in Ability)
+SEEN_THROUGH_CONNECTIONS: Final = frozenset({Ability.POINTS.value, Ability.COMMIT_ORDER.value})
 
 
 class BackendError(Exception):
@@ -50,6 +51,8 @@ class LoadedBackend:
     configurable: frozenset[str] = frozenset()
     """What its stores can be asked for when they are opened."""
     root: Path | None = None
+    dbapi: str | None = None
+    """The database module through which its stores can be seen at work."""
 
     def can(self, ability: str) -> bool:
         return ability in self.abilities
@@ -114,6 +117,9 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
                 f"profile can be seen. Add it to abilities, or leave {profile} out of profiles"
             )
     configurable = _names_of(name, adapter, "configurable", frozenset(binding.configured), set())
+    dbapi = _dbapi_of(name, adapter)
+    if dbapi is not None:
+        abilities |= SEEN_THROUGH_CONNECTIONS
     return LoadedBackend(
         name=name,
         adapter=adapter,
@@ -125,7 +131,23 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         actors=_actors_of(name, adapter),
         configurable=configurable,
         root=root,
+        dbapi=dbapi,
     )
+
+
+def _dbapi_of(name: str, adapter: Any) -> str | None:
+    dbapi = _member_of(name, adapter, "dbapi")
+    if dbapi is None:
+        return None
+    if not isinstance(dbapi, str):
+        raise BackendError(f"{name}: dbapi must be the name of a module, as in 'sqlite3', not {dbapi!r}")
+    try:
+        module = importlib.import_module(dbapi)
+    except (Exception, SystemExit) as error:
+        raise BackendError(f"{name}: the database module {dbapi!r} cannot be imported: {told(error)}") from error
+    if not callable(getattr(module, "connect", None)):
+        raise BackendError(f"{name}: the module {dbapi!r} has no connect(...), so it is no DB-API module")
+    return dbapi
 
 
 def _no_adapter(name: str, found: Any) -> str:

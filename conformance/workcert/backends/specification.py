@@ -196,7 +196,8 @@ class SpecificationBackend:
 def of(binding: Binding, specification: Contract | None = None) -> SpecificationBackend:
     """The specification, or a changed one, as a backend with every profile and ability."""
     # Rows of a contract that takes none from outside, or that have no versions, lack the abilities that show them.
-    lacking = {Ability.INJECT} if binding.calls.record is None else set()
+    lacking = {Ability.KILL, Ability.POINTS, Ability.COMMIT_ORDER}
+    lacking |= {Ability.INJECT} if binding.calls.record is None else set()
     lacking |= set() if binding.versioned else {Ability.SNAPSHOT, Ability.PAUSE}
     return SpecificationBackend(
         binding,

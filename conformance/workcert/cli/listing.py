@@ -110,6 +110,9 @@ _ABILITY_TEXTS: Final[Mapping[Ability, str]] = {
     Ability.INJECT: "handle.inject(record=..., version=...) stores a record as it is",
     Ability.SNAPSHOT: "handle.snapshot() gives the committed rows: id to version",
     Ability.PAUSE: "handle.pause(callback): the next call runs it between its decision and its write",
+    Ability.POINTS: "handle.points(callback), or dbapi of the adapter: told before each statement and each commit",
+    Ability.COMMIT_ORDER: "handle.commit_order(), or dbapi of the adapter: the place of its commit among all",
+    Ability.KILL: "open may be called on a place in a process of its own, which the kit kills",
 }
 
 

@@ -49,7 +49,7 @@ EXAMPLES: Final = {Effort.QUICK: 60, Effort.CI: 200, Effort.DEEP: 6000}
 WALKS: Final = {Effort.QUICK: 100, Effort.CI: 300, Effort.DEEP: 30000}
 """Walks of the walk suite."""
 
-SUITES: Final = ("scenarios", "tour", "walk", "stateful")
+SUITES: Final = ("scenarios", "tour", "walk", "stateful", "adversity")
 
 
 @frozen
@@ -84,6 +84,7 @@ def run_suites(backend: LoadedBackend, options: Options, emit: Emit) -> None:
     Raises:
         BackendError: the backend cannot be used, or lies about an ability.
     """
+    from workcert.adversity import run_adversity
     from workcert.run.stateful import run_stateful
     from workcert.tour import run_tour
     from workcert.walk import run_walk
@@ -98,6 +99,8 @@ def run_suites(backend: LoadedBackend, options: Options, emit: Emit) -> None:
             run_walk(store, options, emit)
         if "stateful" in options.suites:
             run_stateful(store, options, emit)
+        if "adversity" in options.suites:
+            run_adversity(store, options, emit)
     if not options.narrowed:
         try_unclaimed(backend, cases, emit)
 

@@ -82,12 +82,23 @@ class ExamplesRun:
 
 
 @frozen
+class Tallied:
+    """What a part of the adversity suite has tried, as one number of its table: of the *crashes* ``enqueue`` was killed
+    at 12 *points*. Numbers of one cell add up. None may hang on time or luck, for they stand in certificates."""
+
+    part: str
+    row: str
+    column: str
+    count: int = 1
+
+
+@frozen
 class SuiteEnded:
     suite: str
     seconds: float
 
 
-Event: TypeAlias = "SuiteStarted | StepJudged | CaseEnded | ProfileTried | ExamplesRun | SuiteEnded"
+Event: TypeAlias = "SuiteStarted | StepJudged | CaseEnded | ProfileTried | ExamplesRun | Tallied | SuiteEnded"
 Emit = Callable[[Event], None]
 
 

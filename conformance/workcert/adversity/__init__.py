@@ -1,0 +1,9 @@
+"""Adversity: calls that meet at every point, callers in parallel, crashes, broken disks, handles misused.
+
+Each part is a function of a store, options and a place for its events, as any suite is. A part that needs an ability
+which the backend lacks says so and is skipped.
+"""
+
+from workcert.adversity.suite import PARTS, Part, run_adversity, run_part
+
+__all__ = ["PARTS", "Part", "run_adversity", "run_part"]

@@ -1,0 +1,55 @@
+"""The suite ``adversity``: its parts, one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from attrs import frozen
+
+from workcert.run.engine import Options
+from workcert.run.events import CaseEnded, Emit, SuiteEnded, SuiteStarted, Verdict
+from workcert.run.store import StoreUnderTest
+
+SUITE: Final = "adversity"
+
+
+@frozen
+class Part:
+    """``needs``: abilities without which nothing of it can be tried. ``run`` emits `CaseEnded` with suite `SUITE` and
+    names that begin with the part's, and `Tallied` with the part's name."""
+
+    name: str
+    needs: frozenset[str]
+    run: Callable[[StoreUnderTest, Options, Emit], None]
+
+
+PARTS: Final[tuple[Part, ...]] = ()
+
+
+def run_adversity(store: StoreUnderTest, options: Options, emit: Emit) -> None:
+    """Every part, in order.
+
+    Raises:
+        BackendError: the backend cannot be used, or lies about an ability.
+    """
+    began = time.perf_counter()
+    emit(SuiteStarted(store.backend.binding.name, SUITE, len(PARTS)))
+    for part in PARTS:
+        run_part(part, store, options, emit)
+    emit(SuiteEnded(SUITE, time.perf_counter() - began))
+
+
+def run_part(part: Part, store: StoreUnderTest, options: Options, emit: Emit) -> None:
+    """One part, or why it is left out.
+
+    Raises:
+        BackendError: as `run_adversity`.
+    """
+    lacking = sorted(part.needs - store.backend.abilities)
+    if lacking:
+        reason = f"the backend has not the ability {', '.join(lacking)}"
+        emit(CaseEnded(SUITE, part.name, Verdict.SKIPPED, reason=reason))
+        return
+    part.run(store, options, emit)
