@@ -20,6 +20,7 @@ from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.clock import STANDS, StoreClock
+from workcert.run.holding import Held, run_held
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
@@ -58,6 +59,10 @@ class Execution:
     failure: Failure | None = None
     unforced: str = ""
     """Why a frozen block showed nothing of an interleaving."""
+    held: Held | None = None
+    """What became of the last call that was held at a point."""
+    tries_on: bool = False
+    """Where those that should run meanwhile are all held up, they try again at the next point."""
     _at: int = 0
     _cursors: dict[Any, Any] = field(factory=dict)
     history: list[State] = field(factory=lambda: [{}])
@@ -110,8 +115,10 @@ class Execution:
                 return self._restart(step)
             case Inject():
                 return self._inject(step)
-            case Frozen():
+            case Frozen(point=None):
                 return run_frozen(self, step)
+            case Frozen():
+                return run_held(self, step)
             case Together():
                 return run_together(self, step)
             case Transaction():

@@ -38,7 +38,7 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
     def meanwhile() -> None:
         try:
             _check_pause(execution)
-            ran.extend(execution.call(inner) for inner in step.during)
+            ran.extend(execution.call(inner) for inner in step.during if isinstance(inner, Call))
         except (Unreadable, BackendError) as error:
             # The store may swallow it: it is raised again when the held call has come back.
             trouble.append(error)
