@@ -169,16 +169,29 @@ class Judge(Comparing):
         self.state = commit(self.binding.contract, self.state, decision).state
 
     def answer_only(
-        self, call: Call, now_s: int, observed: Observed, read: Read, contract: Contract | None = None
+        self,
+        call: Call,
+        now_s: int,
+        observed: Observed,
+        read: Read,
+        contract: Contract | None = None,
+        *,
+        blind: bool = False,
     ) -> tuple[Committed, Failure | None]:
         """Apply one of several calls that ran at once: its answer is judged, records are when all have run.
 
         An answer that holds a record shows it as it was then; records that later calls of the group changed are
         therefore compared by the members that the answer shows. Whether a choice that a record shows was legal is not
         asked: another call of the group may have written over it. Of a call that may have happened nobody knows the
-        answer. ``contract``: the rules where they are those of a part of the call.
+        answer.
+
+        Args:
+            contract: the rules where they are those of a part of the call.
+            blind: what the call chose is taken from its answer alone, and is as good as any where that does not tell.
         """
         chooser = self._chooser(observed, read)
+        if blind:
+            chooser.record_of = lambda _key: UNSEEN
         rules = contract or self.binding.contract
         committed = commit(rules, self.state, decide(rules, self.state, call, now_s, chooser))
         failure = None if isinstance(observed, Unavailable) else self._judge_answer(committed, observed, read)

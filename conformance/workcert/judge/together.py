@@ -6,7 +6,7 @@ call of the group must have committed. Orders are searched depth first: a call c
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final
 
 from attrs import define, field
@@ -19,6 +19,7 @@ from workcert.run.calling import Crashed, Observed, Refusal, Unavailable
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed
 from workspec.core.record import State
+from workspec.core.rule import checks_of
 from workspec.core.scope import Call
 
 Made = tuple[Call, int]
@@ -71,6 +72,10 @@ class Search:
     """Calls of one kind are interchangeable: if one does not come next, none of them does."""
     after: Mapping[int, frozenset[int]] = field(factory=dict)
     contracts: Mapping[int, Contract] = field(factory=dict)
+    rest: Callable[[], Failure | None] = lambda: None
+    """What else must be as the order left it."""
+    blind: bool = False
+    """What a call chose is not looked for in records: a later one has written over it."""
     cause: Failure | None = None
     made: list[Committed] = field(factory=list)
     order: tuple[int, ...] = ()
@@ -92,12 +97,21 @@ class Search:
                 continue
             if self.finds(waiting - {index}, [*made, index]):
                 return True
-            idle = not self.made.pop().decision.parts
-            if idle:
-                # What fits here and changes nothing fits here in any order that there is.
+            committed = self.made.pop()
+            if not committed.decision.parts and self._changes_nothing_anywhere(index, committed):
+                # It fits here in any order that there is.
                 break
         self.judge.state = state
         return False
+
+    def _changes_nothing_anywhere(self, index: int, committed: Committed) -> bool:
+        """Whatever its place, if it is answered so. A replay that succeeds is no such call: elsewhere it is none, and
+        the same answer tells of a change."""
+        operation = committed.decision.operation
+        if operation.name in self.judge.binding.reads:
+            return True
+        commits = any(getattr(check, "committing", ()) for check in checks_of(operation))
+        return isinstance(self.observed[index], Refusal) and not commits
 
     def _fits(self, index: int, state: State, reached: int) -> bool:
         self._decisions += 1
@@ -106,7 +120,7 @@ class Search:
         self.judge.state = state
         call, now = self.calls[index]
         committed, failure = self.judge.answer_only(
-            call, now, self.observed[index], self.read, self.contracts.get(index)
+            call, now, self.observed[index], self.read, self.contracts.get(index), blind=self.blind
         )
         if failure is not None:
             self._note(reached, failure)
@@ -118,7 +132,7 @@ class Search:
         """Every call has its place; the records must be as the last one left them."""
         ids = tuple(i for made in self.made for i in made.decision.trace.requirements)
         ids = ids or self.judge.binding.contract.comparisons["others"]
-        failure = self.judge.everything(self.read, ids, Kind.RECORD, "at the end")
+        failure = self.judge.everything(self.read, ids, Kind.RECORD, "at the end") or self.rest()
         if failure is not None:
             self._note(reached, failure)
             return False

@@ -75,8 +75,13 @@ Watch = Callable[[Execution, Plain, StepRun], None]
 """Called after each step, with the run that it belongs to: each variant of a case is an execution of its own."""
 
 
-def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None) -> CaseRun:
+def run_case(
+    store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None, tries_on: bool = False
+) -> CaseRun:
     """Run a case in all its variants, each on a fresh store; the first that fails decides.
+
+    ``tries_on``: where those that should run while a call is held are all turned away, they try again at its next
+    point: having done nothing, they cost no run of the case.
 
     A block of calls at once runs with threads as often as it asks; for two calls once more in the other order, and, on
     a backend that can pause, once with each of them committing between the halves of the other.
@@ -89,7 +94,7 @@ def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: W
         return CaseRun(Verdict.SKIPPED, reason=why)
     last = CaseRun(Verdict.PASSED)
     for variant in variants(case, store.backend):
-        run = _run_once(store, variant, judged, watch)
+        run = _run_once(store, variant, judged, watch, tries_on)
         if run.verdict is Verdict.SKIPPED and variant is not case:
             continue
         last = run
@@ -128,11 +133,11 @@ def _with(case: Case, block: Together, instead: Frozen | Together) -> Case:
     return attrs.evolve(case, steps=steps)
 
 
-def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None) -> CaseRun:
+def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None, tries_on: bool) -> CaseRun:
     try:
         store.begin(case.header.config, watched=is_watched(case))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
-        execution.ids_of_case = case.header.requirements
+        execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on
         for name in case.header.handles:
             # Opened before the first step: one that is opened later has seen all, and shows no stale view.
             store.handle(name)

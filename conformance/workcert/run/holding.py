@@ -11,6 +11,7 @@ from attrs import define, field, frozen
 
 from workcert.backends import coroutines
 from workcert.backends.registry import BackendError
+from workcert.binding import BUSY_TIMEOUT_MS
 from workcert.cases.model import Call, Frozen, Reopen
 from workcert.judge.overlapping import Overlap, judge_overlapping
 from workcert.judge.verdict import HELD, Failure, Kind, StepRun
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 0.25
 """How long the held call stands still for others that do not come back: they may wait for what it holds. Then it goes
 on with them still waiting, which is right in any order; so no verdict hangs on this time."""
+LONG_PATIENCE_S: Final = 5.0
+"""The same where the store was asked not to wait for locks: then a slow machine must not be taken for a lock."""
 LOOP_IS_HELD: Final = "a statement blocks the event loop, in which no other call can come between"
 
 
 @frozen
 class Held:
     """What became of a held call. ``label``: of the point at which it was held, None where it did not come to one;
-    ``points``: how many it came to in all; ``refused``: points at which all others were turned away at once;
+    ``points``: how many it came to in all; ``refused``: points at which the others did nothing;
     ``waited``: another had not come back when it went on; ``first``: whether the held call came before the others in
     the order that explains all, None where either none or only one of both did anything."""
 
@@ -70,7 +73,8 @@ class _Meanwhile:
         self.forget()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
-        self.thread.join(PATIENCE_S)
+        asked = self.execution.store.config.get(BUSY_TIMEOUT_MS) == 0
+        self.thread.join(LONG_PATIENCE_S if asked else PATIENCE_S)
         self.came_back = not self.thread.is_alive()
 
     def forget(self) -> None:
@@ -99,6 +103,11 @@ class _Meanwhile:
                 self._make(each)
         except BaseException as error:  # raised again where somebody can hear it
             self.trouble.append(error)
+        finally:
+            # A handle that was opened in this thread may be of no use in another.
+            for each in self.step.during:
+                if isinstance(each, Reopen):
+                    self.execution.store.close_handle(each.on)
 
     def _make(self, each: Call | Reopen) -> None:
         execution = self.execution
@@ -117,10 +126,12 @@ class _Meanwhile:
         self.made.append(_Made(each, call, now, observed))
 
     @property
-    def was_turned_away(self) -> bool:
-        """All of them said at once, and definitely, that they did nothing."""
-        seen = [*(each.observed for each in self.made), *(each.observed for each in self.reopened)]
-        return self.came_back and bool(seen) and all(isinstance(one, Unavailable) and one.definite for one in seen)
+    def did_nothing(self) -> bool:
+        """All of them said at once, and definitely, that they did nothing; to open a handle is to do nothing."""
+        seen = [each.observed for each in self.made]
+        failed = any(each.failure is not None for each in self.reopened)
+        turned_away = all(isinstance(one, Unavailable) and one.definite for one in seen)
+        return self.came_back and turned_away and not failed and not self.trouble and not self.left_out
 
 
 def run_held(execution: Execution, step: Frozen) -> StepRun:
@@ -186,8 +197,10 @@ def _hold(
 
     def come_between(label: str) -> None:
         meanwhile.start()
-        if execution.tries_on and meanwhile.was_turned_away:
+        if execution.tries_on and meanwhile.did_nothing:
             points.refused += 1
+            if not meanwhile.made:
+                points.label = label
             return
         points.is_over, points.label = True, label
 
@@ -251,13 +264,9 @@ def _judged(
     first = None
     if failure is None and execution.judged:
         before = execution.judge.state
-        explained = judge_overlapping(execution.judge, group, execution.read)
+        explained = judge_overlapping(execution.judge, group, execution.read, lambda: _others(execution))
         failure = explained.failure
         first = _held_comes_first(explained.order)
-        if failure is None and not execution.binding.versioned:
-            failure = compare_rows(execution)
-        elif failure is None and execution.store.backend.can("snapshot"):
-            failure = execution.judge.others(execution.store.snapshot())
         if execution.judge.state is not before:
             execution.history.append(execution.judge.state)
     execution.held = Held(points.label, points.count, points.refused, waited, first)
@@ -268,6 +277,17 @@ def _judged(
     own = _as_run(made[0])
     # Who came first may hang on how long a store waits, so that the decisions are no evidence: see `run_together`.
     return attrs.evolve(own, failure=failure, during=during, note=note)
+
+
+def _others(execution: Execution) -> Failure | None:
+    """Rows that should not be there, as far as the store tells of them."""
+    if not execution.binding.versioned:
+        return compare_rows(execution)
+    if not execution.store.backend.can("snapshot"):
+        return None
+    stray = sorted(execution.store.snapshot().keys() ^ execution.judge.state.keys())
+    ids = execution.binding.contract.comparisons["others"]
+    return Failure(ids, Kind.OTHERS, f"the store holds other rows than it should: {stray[0]}") if stray else None
 
 
 def _as_run(made: _Made) -> StepRun:
