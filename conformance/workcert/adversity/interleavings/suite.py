@@ -45,16 +45,16 @@ def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> No
     handle = store.handle("A")
     cases = [case for case in asked(backend, options) if all(hasattr(handle, call.call) for call in calls_of(case))]
     trying = _Trying(store, emit)
-    for number, case in enumerate(cases, start=1):
+    for case in cases:
         trying.meeting(case)
-        if number % PROGRESS_EVERY == 0:
-            emit(ExamplesRun(SUITE, number, trying.runs))
+        if trying.meetings % PROGRESS_EVERY == 0:
+            trying.tell()
     if backend.can(Ability.POINTS):
         for case in beside_reopening(cases):
             trying.reopening(case)
         if cases and not trying.points:
             store.accuse("points", "none of its calls ran the callback of handle.points(callback)")
-    emit(ExamplesRun(SUITE, len(cases), trying.runs))
+    trying.tell()
 
 
 def asked(backend: LoadedBackend, options: Options) -> Sequence[Case]:
@@ -117,18 +117,23 @@ def at_pause(case: Case) -> Case:
 
 @define(eq=False)
 class _Trying:
-    """``points``: at how many points calls were held; ``runs``: of cases."""
+    """``points``: at how many points calls were held; ``steps``: made in all cases."""
 
     store: StoreUnderTest
     emit: Emit
     shrinking: Shrinking = field(factory=Shrinking)
     points: int = 0
-    runs: int = 0
+    steps: int = 0
+    meetings: int = 0
     hung: int = 0
     _last: Held | None = None
 
+    def tell(self) -> None:
+        self.emit(ExamplesRun(SUITE, self.meetings, self.steps))
+
     def meeting(self, case: Case) -> None:
         """Either call is held while the other runs, and the case ends as the worst of all that."""
+        self.meetings += 1
         whys: list[str] = []
         ways = [way for way in (case, turned(case)) if way is not None]
         for way in ways:
@@ -144,8 +149,9 @@ class _Trying:
 
     def reopening(self, case: Case) -> None:
         """The other handle is opened at every point of one run: to open it changes nothing."""
-        self._tally(case, "reopened")
         run = self._run(case)
+        if self._last is not None:
+            self._tally(case, "points beside reopening", self._last.refused)
         if run.verdict is Verdict.FAILED:
             self._failed(case, 1, MOST_POINTS, run)
             return
@@ -188,10 +194,10 @@ class _Trying:
 
     def _run(self, case: Case) -> CaseRun:
         self._last = None
-        self.runs += 1
         return run_case(self.store, case, watch=self._watch, tries_on=True)
 
     def _watch(self, execution: Execution, _step: Plain, _run: StepRun) -> None:
+        self.steps += 1
         self._last = execution.held
 
     def _failed(self, case: Case, first: int, last: int, seen: CaseRun) -> None:
@@ -207,6 +213,7 @@ class _Trying:
         self._emit(_held_at(case, last), seen)
 
     def _emit(self, case: Case, run: CaseRun) -> None:
+        self.tell()
         named = evolve(case, header=evolve(case.header, name=f"{NAME}/{_short(case)}"))
         emit_case(self.store, SUITE, named, run, self.emit, self.shrinking)
 
