@@ -122,6 +122,17 @@ class Judge(Comparing):
                 return Judged(older)
         return None
 
+    def follows(self, state: State, call: Call, now_s: int, observed: Observed, read: Read) -> State | None:
+        """Where this state is after a call, if all that was seen of the call is right on it."""
+        here, self.state = self.state, state
+        contract, chooser = self.binding.contract, self._chooser(observed, read)
+        try:
+            committed = commit(contract, state, decide(contract, state, call, now_s, chooser))
+            wrong = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
+        finally:
+            self.state = here
+        return None if wrong is not None else committed.state
+
     def first_half(self, call: Call, now_s: int, observed: Observed, read: Read, state: State) -> Any:
         """The decision of a frozen call on the state that it read; with its chooser, for `half`."""
         chooser = self._chooser(observed, read)

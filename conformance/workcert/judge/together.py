@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from workcert.judge.alike import kinds_of
 from workcert.judge.judge import Judge
@@ -58,11 +58,21 @@ def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Obser
     return Failure(ids, Kind.ORDER, text, cause.differences)
 
 
+@frozen(eq=False)
+class Fitting:
+    """An order that fits: the calls by their places, what each did, and where they lead."""
+
+    order: tuple[int, ...]
+    made: tuple[Committed, ...]
+    state: State
+
+
 @define(eq=False)
 class Search:
     """``after``: by the place of a call, those that must come before it; ``contracts``: the rules of a call, where they
-    are not those of all. ``cause``: why the order that came furthest fits no further; ``made`` and
-    ``order``: what was done in the order that fits, and that order."""
+    are not those of all. ``cause``: why the order that came furthest fits no further; ``made``: what the order that
+    fits has done; ``fitting``: every order that fits, where the search is ``exhaustive`` and so finds none to stop at.
+    """
 
     judge: Judge
     calls: Sequence[Made]
@@ -78,15 +88,15 @@ class Search:
     """What a call chose is not looked for in records: a later one has written over it."""
     cause: Failure | None = None
     made: list[Committed] = field(factory=list)
-    order: tuple[int, ...] = ()
+    exhaustive: bool = False
+    fitting: list[Fitting] = field(factory=list)
     _reached: int = -1
     _decisions: int = 0
 
     def finds(self, waiting: frozenset[int], made: list[int]) -> bool:
         """Whether what waits can follow what was made in some order. The judge is left where that order led."""
         if not waiting:
-            self.order = tuple(made)
-            return self._ends(len(made))
+            return self._ends(made)
         state = self.judge.state
         tried: set[Hashable] = set()
         for index in sorted(waiting):
@@ -128,13 +138,16 @@ class Search:
         self.made.append(committed)
         return True
 
-    def _ends(self, reached: int) -> bool:
+    def _ends(self, order: list[int]) -> bool:
         """Every call has its place; the records must be as the last one left them."""
         ids = tuple(i for made in self.made for i in made.decision.trace.requirements)
         ids = ids or self.judge.binding.contract.comparisons["others"]
         failure = self.judge.everything(self.read, ids, Kind.RECORD, "at the end") or self.rest()
         if failure is not None:
-            self._note(reached, failure)
+            self._note(len(order), failure)
+            return False
+        if self.exhaustive:
+            self.fitting.append(Fitting(tuple(order), tuple(self.made), self.judge.state))
             return False
         self.judge.note_versions(self.read)
         return True

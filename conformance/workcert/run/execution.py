@@ -14,6 +14,7 @@ from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
 from workcert.judge.judge import Judge, Judged
 from workcert.judge.ledger import Row
+from workcert.judge.together import Undecided
 from workcert.judge.verdict import END, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
 from workcert.run.answers import Answers
@@ -61,6 +62,8 @@ class Execution:
     """Why a frozen block showed nothing of an interleaving."""
     held: Held | None = None
     """What became of the last call that was held at a point."""
+    other_states: tuple[State, ...] = ()
+    """What the store may hold instead of the judge's state, after calls whose order nothing has shown yet."""
     tries_on: bool = False
     """Where those that should run meanwhile are all held up, they try again at the next point."""
     _at: int = 0
@@ -97,6 +100,8 @@ class Execution:
                 run = self._unreadable(
                     step, Unreadable("an answer cannot be compared: it holds itself, or is too deep")
                 )
+        if run.failure is not None and self.other_states and not isinstance(step, Call):
+            raise Undecided(f"which of several calls came first is not known, and {step.id} is right for some orders")
         if run.failure is not None:
             run = attrs.evolve(run, failure=self._named(run.failure))
         self.runs.append(run)
@@ -140,6 +145,7 @@ class Execution:
             self.put(step, observed)
             self.judge.follow(self._as_the_model_asks(call), now_s, observed)
             return StepRun(step.id, step.on, step.at, step.call, call.arguments, observed, None)
+        self._narrow(self._as_the_model_asks(call), now_s, observed)
         before = self.judge.state
         stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.stale(step.on)
         self.clock.follow(call)
@@ -159,6 +165,17 @@ class Execution:
             self.put(step, observed)
             return self.left_out(step, "the backend declares another choice here", elsewhere=True)
         return self.finished(step, call, observed, judged, before)
+
+    def _narrow(self, call: ModelCall, now_s: int, observed: Observed) -> None:
+        """Which of several states the store is in may show in what this call did."""
+        if not self.other_states:
+            return
+        states = (self.judge.state, *self.other_states)
+        after = [self.judge.follows(state, call, now_s, observed, self.read) for state in states]
+        fitting = [(state, then) for state, then in zip(states, after, strict=True) if then is not None]
+        if fitting:
+            self.judge.state = fitting[0][0]
+            self.other_states = tuple(then for _, then in fitting[1:])
 
     def _account(self, step: Call, lost: bool) -> None:
         """What this handle must know from now on. A read does not show on what it will decide; one that lost a guard
@@ -402,6 +419,8 @@ class Execution:
                     failure, asked = self.judge.invariants(self.read)
             except Unreadable as trouble:
                 failure = Failure(self.binding.contract.comparisons["read"], Kind.CRASH, str(trouble))
+        if failure is not None and self.other_states:
+            raise Undecided("which of several calls came first is not known, and the end is right for some orders")
         failure = self._named(failure)
         shown = [*asked, *(ids if len(self.judge.state) > 1 else ())]
         last = self.runs[-1].id if self.runs else "end"

@@ -266,6 +266,7 @@ def _judged(
         before = execution.judge.state
         explained = judge_overlapping(execution.judge, group, execution.read, lambda: _others(execution))
         failure = explained.failure
+        execution.other_states = explained.others
         first = _held_comes_first(explained.order)
         if execution.judge.state is not before:
             execution.history.append(execution.judge.state)
