@@ -165,6 +165,21 @@ class Toured:
 
 
 @frozen
+class TriedRow:
+    name: str
+    counts: tuple[int, ...]
+
+
+@frozen
+class Tried:
+    """What one part of the adversity suite has tried, as a table: of each row one number for each column."""
+
+    part: str
+    columns: tuple[str, ...]
+    rows: tuple[TriedRow, ...]
+
+
+@frozen
 class ShownDifference:
     """``expected`` and ``seen`` as compact JSON text."""
 
@@ -287,6 +302,8 @@ class ContractReport:
     strength: Strength | None = None
     toured: Toured | None = None
     """None of a run that was narrowed to some requirements, or that broke off."""
+    adversity: tuple[Tried, ...] = ()
+    """In the order in which the parts were run."""
 
     @property
     def counted(self) -> tuple[RequirementResult, ...]:
