@@ -209,7 +209,8 @@ class StepRow:
 class FailureReport:
     """``reproduced``: n of m replays that failed again; fewer than all makes it flaky. ``case_file`` is a name within
     the report's directory, None when there is no case. ``executions``: runs that shrinking and explaining took.
-    ``free``: the places of values that do not matter, as far as was looked into; ``names``: of texts that need only be
+    ``free``: the places of values that do not matter, as far as was looked into; ``least``: of those that may be larger
+    or later, and not smaller; ``names``: of texts that need only be
     the same wherever they recur. ``explained``: empty, *whole*, or *in part* where the budget ended it. ``group``: the
     requirement and the case of the failure that leads those of one cause."""
 
@@ -230,6 +231,7 @@ class FailureReport:
     provisional: bool = False
     explained: str = ""
     free: tuple[str, ...] = ()
+    least: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     group: str = ""
 
