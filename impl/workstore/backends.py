@@ -86,7 +86,7 @@ class SqliteBackend:
     profiles: frozenset[str] = frozenset(
         {"CORE", "DURABLE", "WRITERS", "DEPENDENCIES", "SECRETS", "LEGACY", "MIGRATION"}
     )
-    abilities: frozenset[str] = frozenset({"reset", "second_handle", "restart", "inject", "snapshot", "pause"})
+    abilities: frozenset[str] = frozenset({"reset", "second_handle", "restart", "inject", "snapshot", "pause", "kill"})
     choices: dict[str, str] = field(factory=dict)
 
     def open(self, place: Place, config: Mapping[str, Any]) -> SqliteStore:
