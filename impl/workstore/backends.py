@@ -142,7 +142,7 @@ class SqliteJobsBackend:
 
     contract: str = "jobs"
     profiles: frozenset[str] = _JOB_PROFILES | {"DURABLE"}
-    abilities: frozenset[str] = frozenset({"second_handle", "reset", "restart"})
+    abilities: frozenset[str] = frozenset({"second_handle", "reset", "restart", "kill"})
     configurable: frozenset[str] = _CONFIGURABLE
     choices: dict[str, str] = field(factory=dict)
 

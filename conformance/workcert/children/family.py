@@ -21,7 +21,8 @@ from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.children.messages import Begin, Close, Died, End, Make, Open, Reached, Reply, Request, Unsendable
 from workcert.children.recipe import recipe_of
-from workcert.children.zygote import Bury, Fork
+from workcert.children.worker import live
+from workcert.children.zygote import Bury, Fork, Life
 from workcert.raised import told
 from workcert.run import calling
 from workcert.run.calling import CallHung, Observed
@@ -70,8 +71,8 @@ class Children:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def start(self) -> Child:
-        """A process of its own that waits to be asked.
+    def start(self, life: Life = live) -> Child:
+        """A process of its own that waits to be asked; ``life``: what it does instead, told through `Child.say`.
 
         Raises:
             ChildTrouble: there can be none; the text says why.
@@ -81,7 +82,7 @@ class Children:
             ours, theirs = socket.socketpair()
             with theirs:
                 try:
-                    control.send(Fork())
+                    control.send(Fork(life))
                     send_handle(control, theirs.fileno(), None)
                     pid = control.recv()
                 except (EOFError, OSError) as error:
@@ -209,6 +210,20 @@ class Child:
         signal = self._family.bury(self)
         self._connection.close()
         return signal
+
+    # With a life of its own ---------------------------------------------------------------------------------------
+
+    def say(self, message: Any) -> None:
+        """Send anything that can be pickled; a child that has ended hears nothing, and `heard` says so."""
+        with contextlib.suppress(OSError):
+            self._connection.send(message)
+
+    def heard(self, timeout_s: float = 0.0) -> Any:
+        """What the child has said next; None if nothing within the time, `Died` if it has ended."""
+        try:
+            return self._connection.recv() if self._connection.poll(timeout_s) else None
+        except (EOFError, OSError):
+            return self._died(None)
 
     # In two halves, for calls of several children at once ------------------------------------------------------------
 

@@ -12,9 +12,10 @@ import pickle
 import signal
 import sys
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
-from typing import Final
+from typing import Final, TypeAlias
 
 from attrs import frozen
 
@@ -26,9 +27,15 @@ ENDING_S: Final = 2.0
 """How long a process may take to end after it has closed its connection."""
 
 
+Life: TypeAlias = Callable[[LoadedBackend, Connection], None]
+"""What a child does until it ends; a function of a module, since it is pickled."""
+
+
 @frozen
 class Fork:
     """Make a child; its end of a connection follows."""
+
+    life: Life = live
 
 
 @frozen
@@ -57,8 +64,8 @@ def main(descriptor: int) -> None:
     try:
         while True:
             match control.recv():
-                case Fork():
-                    control.send(_forked(backend, control, living))
+                case Fork(life):
+                    control.send(_forked(backend, control, living, life))
                 case Bury(pid, patient):
                     control.send(_buried(pid, patient, living))
     except (EOFError, OSError):
@@ -68,7 +75,7 @@ def main(descriptor: int) -> None:
             _buried(pid, False, living)
 
 
-def _forked(backend: LoadedBackend, control: Connection, living: set[int]) -> int:
+def _forked(backend: LoadedBackend, control: Connection, living: set[int], life: Life) -> int:
     descriptor = recv_handle(control)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -79,7 +86,7 @@ def _forked(backend: LoadedBackend, control: Connection, living: set[int]) -> in
         return pid
     try:
         control.close()
-        live(backend, Connection(descriptor))
+        life(backend, Connection(descriptor))
     finally:
         # Nothing of the zygote may be ended twice.
         os._exit(0)
