@@ -56,7 +56,9 @@ class Actor:
     def has(self, method: str) -> bool:
         return hasattr(self.handle, method)
 
-    def ask(self, call: str, about: Mapping[str, Any], arguments: Mapping[str, Any], shown: Shown = nothing) -> Observed:
+    def ask(
+        self, call: str, about: Mapping[str, Any], arguments: Mapping[str, Any], shown: Shown = nothing
+    ) -> Observed:
         """A call that is noted before and after."""
         number = self.notes.ask(call, about)
         observed = observe(self.backend, self.handle, call, arguments)
@@ -117,7 +119,9 @@ def live(backend: LoadedBackend, connection: Connection) -> None:
                 connection.recv()
                 longest_s = 0.0
             actor.step()
-            time.sleep(actor.chance.uniform(0, longest_s))
+            if longest_s:
+                # Never for nothing: that gives the processor away, and every kill would come just then.
+                time.sleep(actor.chance.uniform(0, longest_s))
     except EOFError:
         # The kit is gone.
         return

@@ -83,7 +83,9 @@ class _Accounting:
         self._claimed_twice(job, claims, story)
         self._ended_twice(job, story)
         self._late(job, claims, story)
-        counts = [count for deed in story if deed.call == "reclaim_expired" and deed.ok for count in _numbers(deed, job)]
+        counts = [
+            count for deed in story if deed.call == "reclaim_expired" and deed.ok for count in _numbers(deed, job)
+        ]
         for count, times in Counter(counts).items():
             if times > 1:
                 self.findings.add("JOB-RCL-08", job, f"lost lease number {count} of {job} was reclaimed {times} times")
@@ -97,7 +99,9 @@ class _Accounting:
             if low < high and later.before(earlier):
                 text = f"{job} was given fence {low} after it had been given fence {high}"
                 self.findings.add("JOB-GEN-07", job, text)
-            swept = any(sweep.asked_ns < later.told_ns and earlier.asked_ns < sweep.told_ns for sweep in self._open_sweeps)
+            swept = any(
+                sweep.asked_ns < later.told_ns and earlier.asked_ns < sweep.told_ns for sweep in self._open_sweeps
+            )
             if low < high and not swept and not any(self._may_end(deed, job, low) for deed in story):
                 text = f"{job} was given again with fence {high}, and nothing had ended the run with fence {low}"
                 self.findings.add("JOB-ADM-10", job, text)
@@ -130,7 +134,9 @@ class _Accounting:
             for fence in _accepted_under(deed, job):
                 ended = next((why for why in story if self._ends(why, job, fence, took) and why.before(deed)), None)
                 if ended is not None:
-                    text = f"{deed.call} under fence {fence} of {job} was accepted after {ended.call} had ended that run"
+                    text = (
+                        f"{deed.call} under fence {fence} of {job} was accepted after {ended.call} had ended that run"
+                    )
                     self.findings.add("JOB-ACK-01 JOB-MWR-02", job, text)
 
     def _ends(self, why: Deed, job: str, fence: int, took: Mapping[int, Deed]) -> bool:

@@ -21,7 +21,7 @@ from workcert.children import Child, Children, Died, cannot
 from workcert.raised import told
 from workcert.run.store import in_memory
 from workcert.soak.accounts import Account, Finding
-from workcert.soak.actor import live
+from workcert.soak.actor import LONGEST_PAUSE_S, live
 from workcert.soak.contracts import SoakedContract, contract_of
 from workcert.soak.notes import Deed, Reading
 from workcert.soak.plan import Assignment, Plan
@@ -211,7 +211,8 @@ class _Soak:
     def _kill(self, slot: _Slot) -> None:
         if slot.child is not None:
             slot.child.say("hurry")
-            time.sleep(self._chance.uniform(0, HURRY_S))
+            # By then it has woken up.
+            time.sleep(LONGEST_PAUSE_S + self._chance.uniform(0, HURRY_S))
         in_a_call = self._end(slot)
         self.kills += 1
         self.killed_in_a_call += in_a_call

@@ -81,7 +81,9 @@ class _Accounting:
         for (application, key), deeds in asks.items():
             self._admission(application, key, deeds, stored[application, key])
         for application, key in stored.keys() - asks.keys():
-            self.findings.add("WRK-INV-15", "", f"a workload of {application} is stored whose key nobody asked for: {key}")
+            self.findings.add(
+                "WRK-INV-15", "", f"a workload of {application} is stored whose key nobody asked for: {key}"
+            )
 
     def _admission(self, application: str, key: str, deeds: Sequence[Deed], stored: int) -> None:
         answers = [deed.answer for deed in deeds if deed.ok]
@@ -166,14 +168,18 @@ class _Accounting:
                 "checkpoint": (attempt.attempt_id, deed.about.get("state")) not in kept,
             }
             if lost.get(deed.call, False):
-                text = f"{deed.call} under token {deed.about['token']} of {workload} was accepted and is not in the record"
+                text = (
+                    f"{deed.call} under token {deed.about['token']} of {workload} was accepted and is not in the record"
+                )
                 self.findings.add(LOST, workload, text)
 
     def _result(self, workload: str, story: Sequence[Deed], row: Any) -> None:
         stored = None if row.result is None else row.result.result_id
         completions = [deed for deed in story if deed.call == "complete"]
         for result in {deed.about["result"] for deed in completions if deed.ok} - {stored}:
-            text = f"the completion of {workload} with {result} was accepted, and the record holds {stored or 'no result'}"
+            text = (
+                f"the completion of {workload} with {result} was accepted, and the record holds {stored or 'no result'}"
+            )
             self.findings.add(LOST, workload, text)
         if stored is not None and stored not in {deed.about["result"] for deed in completions if deed.possible}:
             self.findings.add("WRK-INV-06", workload, f"{workload} holds the result {stored}, which nobody was told of")
@@ -184,7 +190,9 @@ class _Accounting:
         asked = [deed for deed in story if deed.call == "retry" and deed.possible]
         if not sum(deed.ok for deed in asked) <= rearmed <= len(asked):
             told_of = sum(deed.ok for deed in asked)
-            text = f"{workload} was re-armed {rearmed} times; operators were told of {told_of} and asked for {len(asked)}"
+            text = (
+                f"{workload} was re-armed {rearmed} times; operators were told of {told_of} and asked for {len(asked)}"
+            )
             self.findings.add("WRK-INV-14 WRK-GEN-02", workload, text)
         cancels = [deed for deed in story if deed.call == "cancel" and deed.possible]
         cancelled = any(event.to_state in ("CANCELLED", "CANCELLATION_REQUESTED") for event in history)

@@ -24,9 +24,7 @@ DOINGS: Final[Mapping[str, Mapping[str, float]]] = {
     "operator": {"submit": 2, "work": 8, "sweep": 2, "operate": 5},
 }
 POLICY: Final = RetryPolicy(3, "fixed", 1000, 1000, frozenset({"worker_failure", "timeout", "transient_connection"}))
-_REQUEST: Final[AdmissionRequest] = structure(
-    AdmissionRequest, {**WORKLOAD_REQUEST, "tenant_id": TENANT}, "request"
-)
+_REQUEST: Final[AdmissionRequest] = structure(AdmissionRequest, {**WORKLOAD_REQUEST, "tenant_id": TENANT}, "request")
 
 
 def now_s() -> int:
@@ -77,7 +75,7 @@ class WorkloadActor(Actor):
 
     def _submit(self) -> None:
         hurried = self.chance.random() < 0.1
-        key = {"application": self.application, "key": self.name(), "at": now_s(), "hurried": hurried}
+        key = {"application": self.application, "key": self.name(), "created": now_s(), "hurried": hurried}
         self._admit(key)
         if self.chance.random() < 0.1:
             self._admit(key)
@@ -90,7 +88,7 @@ class WorkloadActor(Actor):
             input={"key": about["key"]},
             retry_policy=POLICY,
             timeouts=Timeouts(None, None, 2000, None, 4000) if about["hurried"] else None,
-            created_at=about["at"],
+            created_at=about["created"],
             authorization_snapshot=evolve(
                 _REQUEST.authorization_snapshot, tenant_id=TENANT, application_id=about["application"]
             ),
