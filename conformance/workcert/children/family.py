@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import send_handle
 from typing import Any, Final, TypeAlias
@@ -63,6 +63,8 @@ class Children:
     _control: Connection | None = None
     _lock: threading.Lock = field(factory=threading.Lock)
     _living: set[Child] = field(factory=set)
+    _imported: dict[str, bool] = field(factory=dict)
+    """The modules that children have imported, and whether the process that they are forked from has been told."""
 
     def __enter__(self) -> Children:
         return self
@@ -81,7 +83,7 @@ class Children:
             ours, theirs = socket.socketpair()
             with theirs:
                 try:
-                    control.send(Fork())
+                    control.send(Fork(self._news()))
                     send_handle(control, theirs.fileno(), None)
                     pid = control.recv()
                 except (EOFError, OSError) as error:
@@ -90,6 +92,16 @@ class Children:
             child = Child(self, pid, Connection(ours.detach()))
             self._living.add(child)
             return child
+
+    def note_imported(self, modules: Sequence[str]) -> None:
+        """What a child had to import, and the next ones shall have."""
+        for name in modules:
+            self._imported.setdefault(name, False)
+
+    def _news(self) -> tuple[str, ...]:
+        news = tuple(name for name, known in tuple(self._imported.items()) if not known)
+        self._imported.update(dict.fromkeys(news, True))
+        return news
 
     def close(self) -> None:
         """End every child, and the process that they were forked from."""
@@ -264,6 +276,7 @@ class Child:
                     reached = said
                 case Reply():
                     self.points = said.points
+                    self._family.note_imported(said.imported)
                     return said.observed
                 case Unsendable():
                     raise ChildTrouble(f"{self._doing()}: its answer cannot leave its process: {said.text}")

@@ -57,10 +57,12 @@ Request: TypeAlias = "Open | Make | Begin | End | Close"
 
 @frozen
 class Reply:
-    """``points``: the labels of those that were passed, where they were watched."""
+    """``points``: the labels of those that were passed, where they were watched. ``imported``: the modules that were
+    imported on the way."""
 
     observed: Observed
     points: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
 
 
 @frozen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, Final
@@ -102,12 +103,17 @@ def live(backend: LoadedBackend, connection: Connection) -> None:
     """Answer until the other end is closed, which it is when the kit ends, in whatever way."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     served = Served(backend)
+    known = len(sys.modules)
+    before = frozenset(sys.modules)
     while True:
         try:
             request: Request = connection.recv()
         except (EOFError, OSError):
             return
         reply = _answered(served, connection, request)
+        if len(sys.modules) != known:
+            known = len(sys.modules)
+            reply = evolve(reply, imported=tuple(name for name in sys.modules if name not in before))
         try:
             connection.send(reply)
         except OSError:

@@ -6,12 +6,15 @@ closed: then all children are killed.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import pickle
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
 from typing import Final
@@ -28,7 +31,10 @@ ENDING_S: Final = 2.0
 
 @frozen
 class Fork:
-    """Make a child; its end of a connection follows."""
+    """Make a child; its end of a connection follows. ``modules``: what earlier children have imported, so that the
+    next ones need not: an adapter may import its store when it opens one."""
+
+    modules: tuple[str, ...] = ()
 
 
 @frozen
@@ -57,7 +63,8 @@ def main(descriptor: int) -> None:
     try:
         while True:
             match control.recv():
-                case Fork():
+                case Fork(modules):
+                    _import(modules)
                     control.send(_forked(backend, control, living))
                 case Bury(pid, patient):
                     control.send(_buried(pid, patient, living))
@@ -66,6 +73,14 @@ def main(descriptor: int) -> None:
     finally:
         for pid in tuple(living):
             _buried(pid, False, living)
+
+
+def _import(modules: Sequence[str]) -> None:
+    for name in modules:
+        with contextlib.suppress(Exception, SystemExit):
+            importlib.import_module(name)
+    if modules:
+        gc.freeze()
 
 
 def _forked(backend: LoadedBackend, control: Connection, living: set[int]) -> int:
