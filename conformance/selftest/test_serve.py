@@ -30,7 +30,7 @@ def test_calls_are_answered_refused_and_judged_bad(tmp_path: Path) -> None:
         tmp_path,
         "jobs",
         {"id": 1, "call": "enqueue", "args": {"envelopes": [ENVELOPE]}, "at": 1000},
-        {"id": "two", "call": "enqueue", "args": {"envelopes": [{**ENVELOPE, "id": "b", "queue": ""}]}, "at": 1000},
+        {"id": "two", "call": "enqueue", "args": {"envelopes": [{**ENVELOPE, "id": ""}]}, "at": 1000},
         {"id": 3, "call": "dequeue", "args": {}},
         {"id": 4, "call": "promote_due", "args": {"limit": 1, "mood": "good"}},
         {"id": 5, "call": "promote_due"},

@@ -167,6 +167,8 @@ class Child:
     _connection: Connection
     points: tuple[str, ...] = ()
     """The labels of the points that the last call passed, if they were watched."""
+    commit_order: int | None = None
+    """The place of what the last call committed among all commits of the store, as far as that can be told."""
     _asked: Request | None = None
 
     # What is asked for ---------------------------------------------------------------------------------------------
@@ -197,9 +199,9 @@ class Child:
         self.ask(Make(name, dict(arguments), instant, kill_at, watch, inside))
         return self.answer()
 
-    def begin(self) -> Ended:
+    def begin(self, *, kill_at: int | None = None, watch: bool = False) -> Ended:
         """Begin a transaction, which stays in the process."""
-        self.ask(Begin())
+        self.ask(Begin(kill_at, watch))
         return self.answer()
 
     def end(self, how: str, *, kill_at: int | None = None, watch: bool = False) -> Ended:
@@ -275,7 +277,7 @@ class Child:
                 case Reached():
                     reached = said
                 case Reply():
-                    self.points = said.points
+                    self.points, self.commit_order = said.points, said.commit_order
                     self._family.note_imported(said.imported)
                     return said.observed
                 case Unsendable():

@@ -37,6 +37,9 @@ class Make:
 class Begin:
     """Begin a transaction; it is the child's own, since it cannot leave the process."""
 
+    kill_at: int | None = None
+    watch: bool = False
+
 
 @frozen
 class End:
@@ -63,6 +66,7 @@ class Reply:
     observed: Observed
     points: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
+    commit_order: int | None = None
 
 
 @frozen

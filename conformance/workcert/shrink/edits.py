@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import attrs
 
@@ -38,7 +38,7 @@ def leaves(steps: tuple[Step, ...]) -> tuple[Leaf, ...]:
     return tuple(step for step in every_step(steps) if is_leaf(step))
 
 
-def is_leaf(step: Step) -> bool:
+def is_leaf(step: Step) -> TypeGuard[Leaf]:
     return isinstance(step, Call | Restart | Inject) or (isinstance(step, Crash) and step.step is None)
 
 
