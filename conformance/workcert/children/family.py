@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import send_handle
 from typing import Any, Final, TypeAlias
@@ -64,6 +64,8 @@ class Children:
     _control: Connection | None = None
     _lock: threading.Lock = field(factory=threading.Lock)
     _living: set[Child] = field(factory=set)
+    _imported: dict[str, bool] = field(factory=dict)
+    """The modules that children have imported, and whether the process that they are forked from has been told."""
 
     def __enter__(self) -> Children:
         return self
@@ -82,7 +84,7 @@ class Children:
             ours, theirs = socket.socketpair()
             with theirs:
                 try:
-                    control.send(Fork(life))
+                    control.send(Fork(self._news(), life))
                     send_handle(control, theirs.fileno(), None)
                     pid = control.recv()
                 except (EOFError, OSError) as error:
@@ -91,6 +93,16 @@ class Children:
             child = Child(self, pid, Connection(ours.detach()))
             self._living.add(child)
             return child
+
+    def note_imported(self, modules: Sequence[str]) -> None:
+        """What a child had to import, and the next ones shall have."""
+        for name in modules:
+            self._imported.setdefault(name, False)
+
+    def _news(self) -> tuple[str, ...]:
+        news = tuple(name for name, known in tuple(self._imported.items()) if not known)
+        self._imported.update(dict.fromkeys(news, True))
+        return news
 
     def close(self) -> None:
         """End every child, and the process that they were forked from."""
@@ -156,6 +168,8 @@ class Child:
     _connection: Connection
     points: tuple[str, ...] = ()
     """The labels of the points that the last call passed, if they were watched."""
+    commit_order: int | None = None
+    """The place of what the last call committed among all commits of the store, as far as that can be told."""
     _asked: Request | None = None
 
     # What is asked for ---------------------------------------------------------------------------------------------
@@ -186,9 +200,9 @@ class Child:
         self.ask(Make(name, dict(arguments), instant, kill_at, watch, inside))
         return self.answer()
 
-    def begin(self) -> Ended:
+    def begin(self, *, kill_at: int | None = None, watch: bool = False) -> Ended:
         """Begin a transaction, which stays in the process."""
-        self.ask(Begin())
+        self.ask(Begin(kill_at, watch))
         return self.answer()
 
     def end(self, how: str, *, kill_at: int | None = None, watch: bool = False) -> Ended:
@@ -278,7 +292,8 @@ class Child:
                 case Reached():
                     reached = said
                 case Reply():
-                    self.points = said.points
+                    self.points, self.commit_order = said.points, said.commit_order
+                    self._family.note_imported(said.imported)
                     return said.observed
                 case Unsendable():
                     raise ChildTrouble(f"{self._doing()}: its answer cannot leave its process: {said.text}")

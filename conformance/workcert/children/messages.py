@@ -37,6 +37,9 @@ class Make:
 class Begin:
     """Begin a transaction; it is the child's own, since it cannot leave the process."""
 
+    kill_at: int | None = None
+    watch: bool = False
+
 
 @frozen
 class End:
@@ -57,10 +60,13 @@ Request: TypeAlias = "Open | Make | Begin | End | Close"
 
 @frozen
 class Reply:
-    """``points``: the labels of those that were passed, where they were watched."""
+    """``points``: the labels of those that were passed, where they were watched. ``imported``: the modules that were
+    imported on the way."""
 
     observed: Observed
     points: tuple[str, ...] = ()
+    imported: tuple[str, ...] = ()
+    commit_order: int | None = None
 
 
 @frozen

@@ -1,76 +1,40 @@
-"""The points of a call at which a child may be ended."""
+"""The points of what a child does, and the place of its commit among all."""
 
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from workcert.backends.registry import LoadedBackend
+from workcert.watched.call import CallWatch, seen_by
+
+COMMIT_ORDER: Final = "commit_order"
 
 
 @contextlib.contextmanager
-def watching(backend: LoadedBackend, handle: Any, at: Callable[[str], None]) -> Iterator[None]:
-    """While this lasts ``at`` is called with a label at every point of what the store does, on every connection. A
-    child works with one thread and lives for one store, so that nothing of other stores is seen.
+def watching(backend: LoadedBackend, handle: Any, at: Callable[[str], None] | None) -> Iterator[CallWatch]:
+    """While this lasts ``at`` is called with a label at every point of what the store does.
 
-    ``handle`` is None while the store is being opened.
+    Connections are seen while the database module is installed. A store that tells its points itself is asked to;
+    ``handle`` is None while it is being opened, which then has no points.
     """
-    own = getattr(handle, "points", None)
-    if backend.dbapi is None and own is not None:
+    watch = CallWatch(at)
+    own = None if backend.dbapi is not None or at is None else getattr(handle, "points", None)
+    if own is not None:
         own(at)
-        try:
-            yield
-        finally:
-            own(None)
-        return
-    _install()
-    global _at
-    before, _at = _at, at
     try:
-        yield
+        with seen_by(watch):
+            yield watch
     finally:
-        _at = before
+        if own is not None:
+            own(None)
 
 
-_at: Callable[[str], None] | None = None
-
-
-def _say(label: str) -> None:
-    if _at is not None:
-        _at(label)
-
-
-class _Cursor(sqlite3.Cursor):
-    def execute(self, sql: str, *rest: Any) -> Any:
-        _say(sql)
-        found = super().execute(sql, *rest)
-        if sql == "COMMIT":
-            _say("after COMMIT")
-        return found
-
-    def executemany(self, sql: str, *rest: Any) -> Any:
-        _say(sql)
-        return super().executemany(sql, *rest)
-
-
-class _Connection(sqlite3.Connection):
-    def cursor(self, factory: Any = _Cursor) -> Any:
-        return super().cursor(factory)
-
-    def execute(self, *arguments: Any) -> Any:
-        return self.cursor().execute(*arguments)
-
-    def executemany(self, *arguments: Any) -> Any:
-        return self.cursor().executemany(*arguments)
-
-
-_connect = sqlite3.connect
-
-
-def _install() -> None:
-    def connect(*arguments: Any, **keywords: Any) -> Any:
-        return _connect(*arguments, factory=_Connection, **keywords)
-
-    sqlite3.connect = connect
+def commit_order(backend: LoadedBackend, handle: Any, watch: CallWatch) -> int | None:
+    """The place of what was committed, in the order of all commits of the store; None where nothing was, or where
+    nobody can tell."""
+    if backend.dbapi is not None or handle is None or not backend.can(COMMIT_ORDER):
+        return watch.ticket
+    given: int | None = handle.commit_order()
+    return given

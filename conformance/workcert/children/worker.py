@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
@@ -16,9 +17,10 @@ from workcert.backends.protocol import Place
 from workcert.backends.registry import LoadedBackend
 from workcert.cases.contracts import TRANSACTION
 from workcert.children.messages import Begin, Close, End, Make, Open, Reached, Reply, Request, Unsendable
-from workcert.children.points import watching
+from workcert.children.points import commit_order, watching
 from workcert.raised import told
 from workcert.run.calling import Answered, Crashed, Observed, Unavailable, observe
+from workcert.watched import installed
 
 BEGIN: Final = "begin"
 
@@ -101,13 +103,24 @@ class Served:
 def live(backend: LoadedBackend, connection: Connection) -> None:
     """Answer until the other end is closed, which it is when the kit ends, in whatever way."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    served = Served(backend)
+    # Whatever this process opens is of the one store.
+    watched = contextlib.nullcontext() if backend.dbapi is None else installed(backend.dbapi)
+    with watched:
+        _serve(Served(backend), connection)
+
+
+def _serve(served: Served, connection: Connection) -> None:
+    before = frozenset(sys.modules)
+    known = len(before)
     while True:
         try:
             request: Request = connection.recv()
         except (EOFError, OSError):
             return
         reply = _answered(served, connection, request)
+        if len(sys.modules) != known:
+            known = len(sys.modules)
+            reply = evolve(reply, imported=tuple(name for name in sys.modules if name not in before))
         try:
             connection.send(reply)
         except OSError:
@@ -124,21 +137,21 @@ def _answered(served: Served, connection: Connection, request: Request) -> Reply
         case Make(name, arguments, instant):
             refused = served.stop_clock(instant)
             if refused is not None:
-                return _reply(refused, ())
+                return _reply(refused)
             inside = request.inside
             return _watched(served, connection, request, lambda: served.make(name, arguments, instant, inside))
         case Begin():
-            return _reply(served.begin(), ())
+            return _watched(served, connection, request, served.begin)
         case End(how):
             return _watched(served, connection, request, lambda: served.end(how))
         case Close():
-            return _reply(served.close(), ())
+            return _reply(served.close())
     raise AssertionError(f"unknown request {request!r}")
 
 
-def _watched(served: Served, connection: Connection, request: Open | Make | End, work: Callable[[], Observed]) -> Reply:
-    if request.kill_at is None and not request.watch:
-        return _reply(work(), ())
+def _watched(
+    served: Served, connection: Connection, request: Open | Make | Begin | End, work: Callable[[], Observed]
+) -> Reply:
     passed: list[str] = []
 
     def at(label: str) -> None:
@@ -147,18 +160,15 @@ def _watched(served: Served, connection: Connection, request: Open | Make | End,
             connection.send(Reached(len(passed), label))
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with _points_of(served, at):
+    is_asked = request.watch or request.kill_at is not None
+    with watching(served.backend, served.handle, at if is_asked else None) as watch:
         observed = work()
-    return _reply(observed, tuple(passed))
+    return evolve(
+        _reply(observed), points=tuple(passed), commit_order=commit_order(served.backend, served.handle, watch)
+    )
 
 
-@contextlib.contextmanager
-def _points_of(served: Served, at: Callable[[str], None]) -> Iterator[None]:
-    with watching(served.backend, served.handle, at):
-        yield
-
-
-def _reply(observed: Observed, points: tuple[str, ...]) -> Reply:
+def _reply(observed: Observed) -> Reply:
     if isinstance(observed, Crashed):
         observed = evolve(observed, error=ElsewhereError(observed.text))
-    return Reply(observed, points)
+    return Reply(observed)

@@ -6,13 +6,15 @@ closed: then all children are killed.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import pickle
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
 from typing import Final, TypeAlias
@@ -25,16 +27,16 @@ from workcert.raised import told
 
 ENDING_S: Final = 2.0
 """How long a process may take to end after it has closed its connection."""
-
-
 Life: TypeAlias = Callable[[LoadedBackend, Connection], None]
 """What a child does until it ends; a function of a module, since it is pickled."""
 
 
 @frozen
 class Fork:
-    """Make a child; its end of a connection follows."""
+    """Make a child; its end of a connection follows. ``modules``: what earlier children have imported, so that the
+    next ones need not: an adapter may import its store when it opens one."""
 
+    modules: tuple[str, ...] = ()
     life: Life = live
 
 
@@ -64,7 +66,8 @@ def main(descriptor: int) -> None:
     try:
         while True:
             match control.recv():
-                case Fork(life):
+                case Fork(modules, life):
+                    _import(modules)
                     control.send(_forked(backend, control, living, life))
                 case Bury(pid, patient):
                     control.send(_buried(pid, patient, living))
@@ -73,6 +76,14 @@ def main(descriptor: int) -> None:
     finally:
         for pid in tuple(living):
             _buried(pid, False, living)
+
+
+def _import(modules: Sequence[str]) -> None:
+    for name in modules:
+        with contextlib.suppress(Exception, SystemExit):
+            importlib.import_module(name)
+    if modules:
+        gc.freeze()
 
 
 def _forked(backend: LoadedBackend, control: Connection, living: set[int], life: Life) -> int:

@@ -9,6 +9,7 @@ import attrs
 from attrs import frozen
 
 from workcert.backends.registry import LoadedBackend
+from workcert.binding import WISHES
 from workcert.cases.model import (
     Case,
     Frozen,
@@ -47,7 +48,7 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     profiles = sorted(set(case.header.profiles) - backend.profiles)
     if profiles:
         return f"the backend does not claim {', '.join(profiles)}"
-    options = sorted(set(case.header.config) - backend.configurable)
+    options = sorted(set(case.header.config) - backend.configurable - WISHES)
     if options and backend.binding.configured:
         return f"the backend cannot be opened with {', '.join(options)} (configurable)"
     abilities = sorted({*required_abilities(case), *case.header.abilities} - backend.abilities)

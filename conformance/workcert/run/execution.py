@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from workcert.binding import Binding
+from workcert.binding import WISHES, Binding
 from workcert.cases.model import Call, Frozen, Inject, Plain, Restart, Together, Transaction
 from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
@@ -72,7 +72,8 @@ class Execution:
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
         self.binding = backend.binding
-        asked = {backend.binding.configured.get(name, name): value for name, value in self.store.config.items()}
+        config = {name: value for name, value in self.store.config.items() if name not in WISHES}
+        asked = {backend.binding.configured.get(name, name): value for name, value in config.items()}
         self.clock = StoreClock(self.store)
         legible = Legible(self.store).__getitem__
         self.judge = Judge(backend.binding, {**backend.choices, **asked}, legible, tells=self.tells)

@@ -1,9 +1,9 @@
-"""Pure edits of a case. Its *leaves* are calls, restarts and injections, wherever they stand."""
+"""Pure edits of a case. Its *leaves* are calls, restarts, injections and killed openings, wherever they stand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import attrs
 
@@ -11,6 +11,7 @@ from workcert.cases.contracts import contracts
 from workcert.cases.model import (
     Call,
     Case,
+    Crash,
     Frozen,
     Inject,
     Repeat,
@@ -24,16 +25,21 @@ from workcert.cases.model import (
 )
 from workcert.references import Ref, references, renamed
 
-Leaf: TypeAlias = Call | Restart | Inject
+Leaf: TypeAlias = Call | Restart | Inject | Crash
+"""A crash is one when it is opening the store that is killed; any other holds the step that is."""
 
 JUDGED: Final = ("expect", "record", "of", "version")
 """Members of a call that only judge it."""
 
-_SHOWN_BY_STEPS: Final = frozenset({"second_handle", "restart", "inject", "pause"})
+_SHOWN_BY_STEPS: Final = frozenset({"second_handle", "restart", "inject", "pause", "kill"})
 
 
 def leaves(steps: tuple[Step, ...]) -> tuple[Leaf, ...]:
-    return tuple(step for step in every_step(steps) if isinstance(step, Call | Restart | Inject))
+    return tuple(step for step in every_step(steps) if is_leaf(step))
+
+
+def is_leaf(step: Step) -> TypeGuard[Leaf]:
+    return isinstance(step, Call | Restart | Inject) or (isinstance(step, Crash) and step.step is None)
 
 
 def base(name: str) -> str:
@@ -151,6 +157,8 @@ def producers(case: Case) -> Mapping[str, tuple[Call, ...]]:
                     answered = (*walk(during, answered), held)
                 case Transaction(calls=calls, after=after):
                     answered = walk((*calls, *after), answered)
+                case Crash(step=killed) if killed is not None:
+                    answered = walk((killed,), answered)
                 case Repeat(steps=body):
                     walk(body, answered)
         return answered
@@ -192,6 +200,9 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
                 left, then = _changed(calls, change), _changed(after, change)
                 if left or then:
                     kept.append(attrs.evolve(step, calls=left, after=then))
+            case Crash(step=killed) if killed is not None:
+                inside = _changed((killed,), change)
+                kept += [attrs.evolve(step, step=inside[0])] if inside else []
             case Repeat(steps=body):
                 left = _changed(body, change)
                 if left:

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import random
-import signal
-import time
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from attrs import define, field
 
-from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.registry import LoadedBackend
 from workcert.raised import told
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable, observe
 from workcert.soak.notes import Notebook, Pool
 from workcert.soak.plan import Assignment
 
-LONGEST_PAUSE_S: Final = 0.02
-"""Between two calls of one process, so that a soak leaves something of the machine."""
 ROLES: Final = ("worker", "sweeper", "operator")
 """By the index of a process. Each does everything, and its own part more often."""
 Shown = Callable[[Any], Any]
@@ -98,36 +92,6 @@ def _noted(observed: Observed, shown: Shown) -> dict[str, Any]:
         case Crashed(text):
             return {"crash": text}
     raise AssertionError(f"unknown outcome {observed!r}")
-
-
-def live(backend: LoadedBackend, connection: Connection) -> None:
-    """Be one process of a soak until the kit is gone or kills it."""
-    from workcert.soak.contracts import contract_of
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    task: Assignment = connection.recv()
-    notes = Notebook.at(task.notes)
-    try:
-        handle = Synchronous(settled(backend.adapter.open(task.place, {})))
-        actor = contract_of(backend.binding.name).actor(backend, handle, notes, Pool.at(task.pool), task)
-        if task.unanswered is not None:
-            actor.repeat(task.unanswered)
-        longest_s = LONGEST_PAUSE_S
-        while True:
-            if connection.poll(0):
-                # Anything that is said means that it will be killed soon: then it shall be in a call, and not asleep.
-                connection.recv()
-                longest_s = 0.0
-            actor.step()
-            if longest_s:
-                # Never for nothing: that gives the processor away, and every kill would come just then.
-                time.sleep(actor.chance.uniform(0, longest_s))
-    except EOFError:
-        # The kit is gone.
-        return
-    except BaseException as error:
-        notes.broken(told(error))
-        raise
 
 
 def picked(chance: random.Random, among: Sequence[Any]) -> Any:

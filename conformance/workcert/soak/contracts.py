@@ -9,6 +9,7 @@ from typing import Any
 from attrs import frozen
 
 from workcert.backends.registry import LoadedBackend
+from workcert.soak import jobs_account, jobs_actor, workload_account, workload_actor
 from workcert.soak.accounts import Account
 from workcert.soak.actor import Actor
 from workcert.soak.notes import Deed
@@ -30,8 +31,6 @@ class SoakedContract:
 @cache
 def contract_of(name: str) -> SoakedContract:
     """By the name of a contract."""
-    from workcert.soak import jobs_account, jobs_actor, workload_account, workload_actor
-
     return {
         "jobs": SoakedContract(
             jobs_actor.JobsActor,

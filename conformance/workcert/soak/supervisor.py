@@ -21,10 +21,10 @@ from workcert.children import Child, Children, Died, cannot
 from workcert.raised import told
 from workcert.run.store import in_memory
 from workcert.soak.accounts import Account, Finding
-from workcert.soak.actor import LONGEST_PAUSE_S, live
 from workcert.soak.contracts import SoakedContract, contract_of
 from workcert.soak.notes import Deed, Reading
 from workcert.soak.plan import Assignment, Plan
+from workcert.soak.process import LONGEST_PAUSE_S, live
 
 LOOK_S: Final = 0.2
 """How often the notes are read and processes looked at, between kills."""
