@@ -20,8 +20,8 @@ def add(subparsers: Any) -> None:
         description="Run workers, sweeps and operators in processes of their own on one store; kill one of them about "
         "every second and start it again; at the end account for every job. Nothing that was answered may be lost, and "
         "nothing may have been accepted twice. Needs the abilities kill and second_handle.",
-        epilog="Exit code 0: nothing lost, nothing doubled; 1: something was found; 2: could not run; 130: interrupted, "
-        "with nothing found until then.",
+        epilog="Exit code 0: nothing lost, nothing doubled; 1: something was found; 2: could not run; 130: "
+        "interrupted, with nothing found until then.",
     )
     add_backend(parser)
     add_contract(parser)
@@ -68,8 +68,9 @@ def run(args: argparse.Namespace) -> int:
         fitting = [backend for backend in backends if not cannot_soak(backend)]
         if not fitting:
             raise ReadableError(cannot_soak(backends[0]))
+        root = _empty(args.place or fitting[0].root)
         for backend in fitting:
-            place = _place(args.place, backend.root, backend.binding.name if len(fitting) > 1 else "")
+            place = None if root is None else root / backend.binding.name
             plan = Plan(args.minutes, args.processes, args.kill_every, args.seed, args.kills, place)
             lines = Lines(f"{backend.name} {backend.binding.name}")
             try:
@@ -87,16 +88,12 @@ def run(args: argparse.Namespace) -> int:
     return INTERRUPTED if any(each.interrupted for each in done) else 0
 
 
-def _place(wanted: Path | None, root: Path | None, inside: str) -> Path | None:
-    """Where the soak is kept; None for a temporary place.
+def _empty(place: Path | None) -> Path | None:
+    """Where stores and notes are kept, in a directory for each contract; None for a temporary place.
 
     Raises:
         ReadableError: there is something already.
     """
-    place = wanted or root
-    if place is None:
-        return None
-    place = place / inside if inside else place
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+    if place is not None and place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise ReadableError(f"{place} is not an empty directory; name a new one behind --place")
     return place

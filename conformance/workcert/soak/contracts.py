@@ -17,8 +17,8 @@ from workcert.soak.notes import Deed
 
 @frozen
 class SoakedContract:
-    """``submits``: the call that submits jobs; ``repeatable``: one of these may be made again. ``reports``: the calls by
-    which workers end a run, for the lines of a soak. ``reading``: the methods that the account needs."""
+    """``submits``: the call that submits jobs; ``repeatable``: one of these may be made again. ``reports``: the calls
+    by which workers end a run, for the lines of a soak. ``reading``: the methods that the account needs."""
 
     actor: Callable[..., Actor]
     account: Callable[[LoadedBackend, Any, Sequence[Deed]], Account]

@@ -6,8 +6,9 @@ calls of which one had ended before the other began.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from attrs import define, evolve, field
@@ -95,7 +96,7 @@ class _Accounting:
             if times > 1:
                 self.findings.add("JOB-ADM-10 JOB-GEN-07", job, f"fence {fence} of {job} was given {times} times")
         in_order = sorted(claims, key=lambda each: each[1])
-        for (earlier, low), (later, high) in zip(in_order, in_order[1:], strict=False):
+        for (earlier, low), (later, high) in pairwise(in_order):
             if low < high and later.before(earlier):
                 text = f"{job} was given fence {low} after it had been given fence {high}"
                 self.findings.add("JOB-GEN-07", job, text)

@@ -146,7 +146,7 @@ class JobsActor(Actor):
             self._renew()
         elif draw < 0.2:
             self._write(held)
-        elif draw < 0.22:
+        elif draw < 0.25:
             self._end_under_another_fence(held)
         else:
             self._end(held)
@@ -157,15 +157,15 @@ class JobsActor(Actor):
         self.ask("renew", about, {"leases": leases, "lease_ms": self.chance.randint(1000, 2000)}, list)
 
     def _write(self, held: Held) -> None:
-        what = self.chance.choice(("checkpoint", "write_job_output", "write_job_progress"))
-        if not self.has(what):
-            return
-        content: dict[str, Any] = {
-            "checkpoint": {"checkpoint": Checkpoint("a", ("a",), None, None, None, 1, "", ())},
-            "write_job_output": {"output": JobResult(1, self.name().encode())},
-            "write_job_progress": {"progress": ProgressUpdate(1, 2, None)},
-        }[what]
-        self.ask(what, held.about, {"lease": held.reference, **content})
+        contents: dict[str, tuple[str, Any]] = {
+            "checkpoint": ("checkpoint", Checkpoint("a", ("a",), None, None, None, 1, "", ())),
+            "write_job_output": ("output", JobResult(1, self.name().encode())),
+            "write_job_progress": ("progress", ProgressUpdate(1, 2, None)),
+        }
+        what = self.chance.choice(tuple(contents))
+        if self.has(what):
+            argument, content = contents[what]
+            self.ask(what, held.about, {"lease": held.reference, argument: content})
 
     def _end_under_another_fence(self, held: Held) -> None:
         """A report that must be refused: nobody was ever given this fence under this lease."""

@@ -22,6 +22,8 @@ class Plan:
     seed: int = 0
     kills: int | None = None
     place: Path | None = None
+    longest_pause_s: float = 0.02
+    """Between two calls of one process, so that a soak leaves something of the machine."""
 
 
 @frozen
@@ -36,6 +38,7 @@ class Assignment:
     index: int
     life: int
     seed: int
+    longest_pause_s: float
     unanswered: Mapping[str, Any] | None = None
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import time
 from multiprocessing.connection import Connection
-from typing import Final
 
 from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.registry import LoadedBackend
@@ -13,9 +12,6 @@ from workcert.raised import told
 from workcert.soak.contracts import contract_of
 from workcert.soak.notes import Notebook, Pool
 from workcert.soak.plan import Assignment
-
-LONGEST_PAUSE_S: Final = 0.02
-"""Between two calls, so that a soak leaves something of the machine."""
 
 
 def live(backend: LoadedBackend, connection: Connection) -> None:
@@ -28,7 +24,7 @@ def live(backend: LoadedBackend, connection: Connection) -> None:
         actor = contract_of(backend.binding.name).actor(backend, handle, notes, Pool.at(task.pool), task)
         if task.unanswered is not None:
             actor.repeat(task.unanswered)
-        longest_s = LONGEST_PAUSE_S
+        longest_s = task.longest_pause_s
         while True:
             if connection.poll(0):
                 # Anything that is said means that it will be killed soon: then it shall be in a call, and not asleep.

@@ -24,7 +24,7 @@ from workcert.soak.accounts import Account, Finding
 from workcert.soak.contracts import SoakedContract, contract_of
 from workcert.soak.notes import Deed, Reading
 from workcert.soak.plan import Assignment, Plan
-from workcert.soak.process import LONGEST_PAUSE_S, live
+from workcert.soak.process import live
 
 LOOK_S: Final = 0.2
 """How often the notes are read and processes looked at, between kills."""
@@ -37,8 +37,8 @@ NEEDED: Final = (Ability.KILL, Ability.SECOND_HANDLE)
 
 @frozen
 class Soaked:
-    """What a soak has done. ``kept``: where store and notes are; None where they are gone. ``interrupted``: it was ended
-    before its time."""
+    """What a soak has done. ``kept``: where store and notes are, None where they are gone. ``interrupted``: it was
+    ended before its time."""
 
     contract: str
     account: Account
@@ -200,6 +200,7 @@ class _Soak:
             slot.index,
             slot.life,
             self.plan.seed,
+            self.plan.longest_pause_s,
             slot.unanswered,
         )
         slot.reading = Reading(task.notes, task.who)
@@ -212,7 +213,7 @@ class _Soak:
         if slot.child is not None:
             slot.child.say("hurry")
             # By then it has woken up.
-            time.sleep(LONGEST_PAUSE_S + self._chance.uniform(0, HURRY_S))
+            time.sleep(self.plan.longest_pause_s + self._chance.uniform(0, HURRY_S))
         in_a_call = self._end(slot)
         self.kills += 1
         self.killed_in_a_call += in_a_call

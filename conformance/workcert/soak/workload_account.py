@@ -133,7 +133,7 @@ class _Accounting:
             token = deed.about["token"]
             ended = next((why for why in story if _ends(why, token, claims) and why.before(deed)), None)
             if ended is not None:
-                text = f"{deed.call} under token {token} of {workload} was accepted after {ended.call} had ended that claim"
+                text = f"{deed.call} under token {token} of {workload} was accepted after {ended.call} had ended it"
                 self.findings.add("WRK-FNC-01", workload, text)
 
     # What the record shows -------------------------------------------------------------------------------------------
