@@ -147,7 +147,7 @@ class SqliteJobsBackend:
 
     contract: str = "jobs"
     profiles: frozenset[str] = _JOB_PROFILES | {"DURABLE"}
-    abilities: frozenset[str] = frozenset({"second_handle", "reset", "restart"})
+    abilities: frozenset[str] = frozenset({"second_handle", "reset", "restart", "kill"})
     configurable: frozenset[str] = _CONFIGURABLE | {_BUSY_TIMEOUT_MS}
     choices: dict[str, str] = field(factory=dict)
     dbapi: str = _DATABASE_MODULE
