@@ -38,11 +38,13 @@ class Made:
 @define
 class Killed:
     """What was heard of the process. ``answers``: of the calls that were answered, in order; ``label``: the point at
-    which it was killed, empty where it had answered all; ``trouble``: it ended, or refused to work, by itself."""
+    which it was killed, empty where it had answered all; ``trouble``: it ended, or refused to work, by itself; ``broken``: what
+    its connections were without, of what the adapter promises."""
 
     answers: list[Observed] = field(factory=list)
     label: str = ""
     trouble: str = ""
+    broken: tuple[str, ...] = ()
 
 
 def run_crash(execution: Execution, step: Crash) -> StepRun:
@@ -76,7 +78,10 @@ def run_crash(execution: Execution, step: Crash) -> StepRun:
         return _ended(execution, step, made, killed, Failure(_ids(execution), Kind.CRASH, killed.trouble))
     if not execution.judged:
         return _followed(execution, step, made, killed)
-    return _judged(execution, step, made, killed)
+    run = _judged(execution, step, made, killed)
+    if run.failure is None and killed.broken:
+        return attrs.evolve(run, failure=Failure(_ids(execution), Kind.PROMISE, killed.broken[0]))
+    return run
 
 
 def _prepared(execution: Execution, step: Crash) -> list[Made] | StepRun:
@@ -112,7 +117,9 @@ def _left_out(execution: Execution, step: Crash, why: str, *, elsewhere: bool) -
 def _killed(execution: Execution, step: Crash, made: Sequence[Made]) -> Killed:
     child = execution.store.child()
     try:
-        return _asked(execution, step, made, child)
+        killed = _asked(execution, step, made, child)
+        killed.broken = child.broken
+        return killed
     finally:
         child.kill()
 
