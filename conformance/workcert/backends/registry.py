@@ -20,7 +20,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from workcert.backends.protocol import Ability
 from workcert.binding import WISHES, Binding, bindings
@@ -53,6 +53,8 @@ class LoadedBackend:
     root: Path | None = None
     dbapi: str | None = None
     """The database module through which its stores can be seen at work."""
+    promises: Mapping[str, Any] = field(factory=dict)
+    """By statement, what every connection that commits is to answer it with."""
     found_as: str = ""
     """The text by which `find` finds it, empty for an adapter that was made in this process."""
     recipe: Callable[[], LoadedBackend] | None = None
@@ -136,6 +138,7 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         configurable=configurable,
         root=root,
         dbapi=dbapi,
+        promises=_promises_of(name, adapter, dbapi),
     )
 
 
@@ -152,6 +155,16 @@ def _dbapi_of(name: str, adapter: Any) -> str | None:
     if not callable(getattr(module, "connect", None)):
         raise BackendError(f"{name}: the module {dbapi!r} has no connect(...), so it is no DB-API module")
     return dbapi
+
+
+def _promises_of(name: str, adapter: Any, dbapi: str | None) -> Mapping[str, Any]:
+    promises = _mapping_of(name, adapter, "promises")
+    if promises and dbapi is None:
+        raise BackendError(
+            f"{name} promises {', '.join(promises)}, and names no database module (dbapi) through which its "
+            "connections could be asked"
+        )
+    return promises
 
 
 def _no_adapter(name: str, found: Any) -> str:

@@ -170,6 +170,8 @@ class Child:
     """The labels of the points that the last call passed, if they were watched."""
     commit_order: int | None = None
     """The place of what the last call committed among all commits of the store, as far as that can be told."""
+    broken: tuple[str, ...] = ()
+    """What its connections were found to be without, of what the adapter promises."""
     _asked: Request | None = None
 
     # What is asked for ---------------------------------------------------------------------------------------------
@@ -293,6 +295,7 @@ class Child:
                     reached = said
                 case Reply():
                     self.points, self.commit_order = said.points, said.commit_order
+                    self.broken = said.broken
                     self._family.note_imported(said.imported)
                     return said.observed
                 case Unsendable():

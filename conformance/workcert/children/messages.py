@@ -67,6 +67,8 @@ class Reply:
     points: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
     commit_order: int | None = None
+    broken: tuple[str, ...] = ()
+    """The promises of the adapter that were found broken so far."""
 
 
 @frozen

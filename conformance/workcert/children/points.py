@@ -13,13 +13,15 @@ COMMIT_ORDER: Final = "commit_order"
 
 
 @contextlib.contextmanager
-def watching(backend: LoadedBackend, handle: Any, at: Callable[[str], None] | None) -> Iterator[CallWatch]:
+def watching(
+    backend: LoadedBackend, handle: Any, at: Callable[[str], None] | None, on_commit: Callable[[Any], None] | None
+) -> Iterator[CallWatch]:
     """While this lasts ``at`` is called with a label at every point of what the store does.
 
     Connections are seen while the database module is installed. A store that tells its points itself is asked to;
     ``handle`` is None while it is being opened, which then has no points.
     """
-    watch = CallWatch(at)
+    watch = CallWatch(at, on_commit)
     own = None if backend.dbapi is not None or at is None else getattr(handle, "points", None)
     if own is not None:
         own(at)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Place
@@ -20,7 +20,7 @@ from workcert.children.messages import Begin, Close, End, Make, Open, Reached, R
 from workcert.children.points import commit_order, watching
 from workcert.raised import told
 from workcert.run.calling import Answered, Crashed, Observed, Unavailable, observe
-from workcert.watched import installed
+from workcert.watched import Promised, installed
 
 BEGIN: Final = "begin"
 
@@ -37,6 +37,11 @@ class Served:
     _handle: Any = None
     _transaction: Any = None
     _stopped_at: int | None = None
+    promised: Promised | None = field(init=False)
+
+    @promised.default
+    def _asks(self) -> Promised | None:
+        return Promised(self.backend.promises) if self.backend.promises else None
 
     def open(self, place: Place, config: Mapping[str, Any]) -> Observed:
         """Open the store; a store that is not available says so as with any call."""
@@ -161,11 +166,11 @@ def _watched(
             os.kill(os.getpid(), signal.SIGKILL)
 
     is_asked = request.watch or request.kill_at is not None
-    with watching(served.backend, served.handle, at if is_asked else None) as watch:
+    with watching(served.backend, served.handle, at if is_asked else None, served.promised) as watch:
         observed = work()
-    return evolve(
-        _reply(observed), points=tuple(passed), commit_order=commit_order(served.backend, served.handle, watch)
-    )
+    order = commit_order(served.backend, served.handle, watch)
+    broken = () if served.promised is None else tuple(served.promised.broken)
+    return evolve(_reply(observed), points=tuple(passed), commit_order=order, broken=broken)
 
 
 def _reply(observed: Observed) -> Reply:
