@@ -14,7 +14,6 @@ from workspec.jobs.vocabulary import JobError, LeaseRef
 from workspec.workload.vocabulary import WorkloadError
 from workstore.backends import SqliteBackend, SqliteJobsBackend
 
-
 BEHIND = 4
 
 

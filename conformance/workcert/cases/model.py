@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -99,13 +100,15 @@ class Inject:
 
 @frozen
 class Together:
-    """Calls at once, each on a handle of its own; every round runs the whole case on a fresh store."""
+    """Calls at once, each on a handle of its own; every round runs the whole case on a fresh store. ``shared``: all on
+    one handle, which may refuse a call that meets another one."""
 
     id: str
     calls: tuple[Call, ...]
     rounds: int = 1
     expect_one_of: tuple[tuple[Expectation, ...], ...] | None = None
     note: str | None = None
+    shared: bool = False
 
 
 @frozen
@@ -143,17 +146,53 @@ class Crash:
     note: str | None = None
 
 
+class Way(StrEnum):
+    """How a handle is used that was opened for another use."""
+
+    OTHER_THREAD = "other_thread"
+    """By a thread that has not opened it."""
+    FORKED = "forked"
+    """By a process that was forked when it was open."""
+    CLOSED = "closed"
+    CLOSED_TWICE = "closed_twice"
+    CLOSED_MEANWHILE = "closed_meanwhile"
+    """Closed by another thread while it is held in the call, after it has read and before it commits."""
+    RESTARTED_MEANWHILE = "restarted_meanwhile"
+    """All others on the store are closed and opened again while it is held so."""
+    LEFT_OPEN = "left_open"
+    """A transaction: nobody ends it before its process ends."""
+
+
+@frozen
+class Misuse:
+    """The step is made in this way: right, or refused clearly and without a trace. A closed handle is opened again at
+    its next use."""
+
+    id: str
+    step: Call | Transaction
+    way: Way
+    note: str | None = None
+
+
 @frozen
 class Repeat:
     """``steps``, ``times`` times over; `unrolled` gives them one by one."""
 
     id: str
     times: int
-    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash, ...]
+    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash | Misuse, ...]
     note: str | None = None
 
 
-Plain: TypeAlias = Call | Restart | Inject | Together | Frozen | Transaction | Crash
+NEEDED_BY: Final[Mapping[Way, set[str]]] = {
+    Way.FORKED: {"kill"},
+    Way.LEFT_OPEN: {"kill"},
+    Way.CLOSED_MEANWHILE: {"pause"},
+    Way.RESTARTED_MEANWHILE: {"pause", "second_handle"},
+}
+"""The abilities without which a handle cannot be used in this way."""
+
+Plain: TypeAlias = Call | Restart | Inject | Together | Frozen | Transaction | Crash | Misuse
 Step: TypeAlias = Plain | Repeat
 
 
@@ -174,6 +213,8 @@ def within(step: Step) -> tuple[Plain, ...]:
             return (*calls, *after)
         case Crash(step=killed):
             return () if killed is None else (killed,)
+        case Misuse(step=made):
+            return (made,)
         case Repeat(steps=steps):
             return steps
     return ()
@@ -219,6 +260,8 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed.add("pause")
             case Crash():
                 needed |= {"kill", "restart"}
+            case Misuse(way=way):
+                needed |= NEEDED_BY.get(way, set())
     return frozenset(needed)
 
 
@@ -234,6 +277,6 @@ def _named(step: Any, names: Mapping[str, str]) -> Any:
         case Transaction(calls=calls, after=after):
             changes["calls"] = tuple(_named(call, names) for call in calls)
             changes["after"] = tuple(_named(call, names) for call in after)
-        case Crash(step=killed) if killed is not None:
-            changes["step"] = _named(killed, names)
+        case Crash(step=made) | Misuse(step=made) if made is not None:
+            changes["step"] = _named(made, names)
     return attrs.evolve(step, **changes)

@@ -21,11 +21,13 @@ from workcert.cases.model import (
     Frozen,
     Header,
     Inject,
+    Misuse,
     Repeat,
     Restart,
     Step,
     Together,
     Transaction,
+    Way,
     every_step,
     required_abilities,
 )
@@ -34,7 +36,7 @@ from workcert.codec import CodecError, parse_json
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "crash", "repeat")
+_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "crash", "misuse", "repeat")
 _HEADER: Final = frozenset(
     {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
@@ -42,10 +44,11 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "call": frozenset({"id", "on", "call", "args", "expect", "record", "of", "version", "note"}),
     "restart": frozenset({"id", "restart", "note"}),
     "inject": frozenset({"id", "on", "inject", "version", "note"}),
-    "together": frozenset({"id", "together", "rounds", "expect_one_of", "note"}),
+    "together": frozenset({"id", "together", "rounds", "expect_one_of", "shared", "note"}),
     "frozen": frozenset({"id", "frozen", "during", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
     "crash": frozenset({"id", "crash", "point", "note"}),
+    "misuse": frozenset({"id", "misuse", "way", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
 }
 MOST_REPEATS: Final = 10_000
@@ -156,6 +159,8 @@ class _Steps(Reader):
             raise self.fault(f"a {kind} step inside a {inside} step", "put only calls there")
         if inside == "crash" and kind not in ("call", "tx"):
             raise self.fault(f"a {kind} step inside a crash step", f'put a call or a tx there, or "{OPENING}"')
+        if inside == "misuse" and kind not in ("call", "tx"):
+            raise self.fault(f"a {kind} step inside a misuse step", "put a call or a tx there")
         if inside == "repeat" and kind == "repeat":
             raise self.fault("a repeat inside a repeat", "write the inner one out")
         timed = {self.contract.time} if kind in ("call", "tx") else set()
@@ -179,6 +184,8 @@ class _Steps(Reader):
                 return self.transaction(raw, step_id, note)
             case "crash":
                 return self.crash(raw, step_id, note)
+            case "misuse":
+                return self.misuse(raw, step_id, note)
         return self.repeat(raw, step_id, note)
 
     def new_id(self, raw: Mapping[str, Any]) -> str:
@@ -271,9 +278,12 @@ class _Steps(Reader):
             calls.append(self.bare(self.step(inner, inside="together"), ("expect", "record", "version")))
             # They run at once, so none can wait for the answer of another.
             self.answered = set(before)
-        if len({call.on for call in calls}) != len(calls) or len(calls) < 2:
-            cause = "together needs two calls or more, each on a handle of its own"
-            raise self.fault(cause, "name more handles")
+        shared = raw.get("shared", False)
+        if type(shared) is not bool:
+            raise self.fault("'shared' is neither true nor false", "leave it out, or write true")
+        if len({call.on for call in calls}) != (1 if shared else len(calls)) or len(calls) < 2:
+            cause = "together needs two calls or more, each on a handle of its own, or all on one that is shared"
+            raise self.fault(cause, "name one handle" if shared else "name more handles")
         if self.contract.instant is None and len({call.at for call in calls}) > 1:
             raise self.fault("calls at once with different times", "a store has one clock; give them all one instant")
         self.answered |= {call.id for call in calls}
@@ -281,7 +291,7 @@ class _Steps(Reader):
         if type(rounds) is not int or rounds < 1:
             raise self.fault(f"rounds {rounds!r}", "write an integer from 1")
         allowed = self.allowed(raw["expect_one_of"], len(calls)) if "expect_one_of" in raw else None
-        return Together(step_id, tuple(calls), rounds, allowed, note)
+        return Together(step_id, tuple(calls), rounds, allowed, note, shared)
 
     def allowed(self, raw: Any, width: int) -> tuple[tuple[Expectation, ...], ...]:
         rows = raw if isinstance(raw, list) else []
@@ -350,6 +360,20 @@ class _Steps(Reader):
         elif step.after:
             raise self.fault("'after' of a transaction that is killed", "nothing can be called with it any more")
         return Crash(step_id, step, point, note)
+
+    def misuse(self, raw: dict[str, Any], step_id: str, note: str | None) -> Misuse:
+        name = self.need(raw, "way", str, "a misuse step")
+        if name not in frozenset(Way):
+            raise self.fault(f"unknown way {name!r}", f"known are {listed(way.value for way in Way)}")
+        way = Way(name)
+        step = self.step(self.object(raw["misuse"], "the step of a misuse"), inside="misuse")
+        if isinstance(step, Transaction) != (way is Way.LEFT_OPEN):
+            raise self.fault(f"a step that cannot be misused by {way.value}", "left_open takes a tx, the others a call")
+        if isinstance(step, Call):
+            self.bare(step, ("expect", "record", "of", "version"))
+        elif step.after:
+            raise self.fault("'after' of a transaction that is left open", "it has no end")
+        return Misuse(step_id, step, way, note)
 
     def repeat(self, raw: dict[str, Any], step_id: str, note: str | None) -> Repeat:
         times = self.need(raw, "repeat", int, "a step")

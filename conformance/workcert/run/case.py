@@ -14,9 +14,12 @@ from workcert.cases.model import (
     Case,
     Crash,
     Frozen,
+    Misuse,
     Plain,
+    Step,
     Together,
     Transaction,
+    Way,
     calls_of,
     every_step,
     required_abilities,
@@ -53,13 +56,17 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     options = sorted(set(case.header.config) - backend.configurable - WISHES)
     if options and backend.binding.configured:
         return f"the backend cannot be opened with {', '.join(options)} (configurable)"
-    killed = any(isinstance(step, Crash) for step in every_step(case.steps))
+    killed = any(_is_elsewhere(step) for step in every_step(case.steps))
     if killed and cannot(backend):
         return cannot(backend)
     abilities = sorted({*required_abilities(case), *case.header.abilities} - backend.abilities)
     if abilities:
         return f"the backend lacks the ability {', '.join(abilities)}"
     return ""
+
+
+def _is_elsewhere(step: Step) -> bool:
+    return isinstance(step, Crash) or (isinstance(step, Misuse) and step.way in (Way.FORKED, Way.LEFT_OPEN))
 
 
 NO_METHOD: Final = "the store has no "
@@ -114,7 +121,7 @@ def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
     if not backend.can("pause"):
         return
     for block in blocks:
-        if len(block.calls) == 2:
+        if len(block.calls) == 2 and not block.shared:
             first, second = block.calls
             yield _with(case, block, Frozen(block.id, first, (second,), block.note))
             yield _with(case, block, Frozen(block.id, second, (first,), block.note))

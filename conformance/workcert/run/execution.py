@@ -9,7 +9,7 @@ import attrs
 from attrs import define, field
 
 from workcert.binding import WISHES, Binding
-from workcert.cases.model import Call, Crash, Frozen, Inject, Plain, Restart, Together, Transaction
+from workcert.cases.model import Call, Crash, Frozen, Inject, Misuse, Plain, Restart, Together, Transaction
 from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
 from workcert.judge.judge import Judge, Judged
@@ -24,6 +24,7 @@ from workcert.run.crashing import run_crash
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
+from workcert.run.misuse import run_misuse
 from workcert.run.naming import as_the_case_says
 from workcert.run.others import compare_rows, compare_snapshot
 from workcert.run.present import PresentState
@@ -113,7 +114,7 @@ class Execution:
                 return self._restart(step)
             case Inject():
                 return self._inject(step)
-            case Frozen() | Together() if self.maybe:
+            case Frozen() | Together() | Misuse() if self.maybe:
                 return self.left_out(step, "nothing has told yet which of two states a killed process has left behind")
             case Frozen():
                 return run_frozen(self, step)
@@ -123,6 +124,8 @@ class Execution:
                 return run_transaction(self, step)
             case Crash():
                 return run_crash(self, step)
+            case Misuse():
+                return run_misuse(self, step)
         raise AssertionError(f"unknown step {step!r}")
 
     def call(self, step: Call) -> StepRun:

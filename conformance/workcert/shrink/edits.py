@@ -14,6 +14,7 @@ from workcert.cases.model import (
     Crash,
     Frozen,
     Inject,
+    Misuse,
     Repeat,
     Restart,
     Step,
@@ -157,8 +158,8 @@ def producers(case: Case) -> Mapping[str, tuple[Call, ...]]:
                     answered = (*walk(during, answered), held)
                 case Transaction(calls=calls, after=after):
                     answered = walk((*calls, *after), answered)
-                case Crash(step=killed) if killed is not None:
-                    answered = walk((killed,), answered)
+                case Crash(step=made) | Misuse(step=made) if made is not None:
+                    answered = walk((made,), answered)
                 case Repeat(steps=body):
                     walk(body, answered)
         return answered
@@ -200,8 +201,8 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
                 left, then = _changed(calls, change), _changed(after, change)
                 if left or then:
                     kept.append(attrs.evolve(step, calls=left, after=then))
-            case Crash(step=killed) if killed is not None:
-                inside = _changed((killed,), change)
+            case Crash(step=made) | Misuse(step=made) if made is not None:
+                inside = _changed((made,), change)
                 kept += [attrs.evolve(step, step=inside[0])] if inside else []
             case Repeat(steps=body):
                 left = _changed(body, change)

@@ -7,7 +7,19 @@ from typing import Any
 
 import attrs
 
-from workcert.cases.model import Call, Case, Crash, Frozen, Inject, Repeat, Restart, Together, every_step, within
+from workcert.cases.model import (
+    Call,
+    Case,
+    Crash,
+    Frozen,
+    Inject,
+    Misuse,
+    Repeat,
+    Restart,
+    Together,
+    every_step,
+    within,
+)
 from workcert.shrink.attempt import Attempt
 from workcert.shrink.edits import (
     JUDGED,
@@ -36,6 +48,8 @@ def unwrap(attempt: Attempt) -> None:
                 for row in ((*during, held), (held, *during)):
                     if attempt.take(with_steps(attempt.case, step_id, row)):
                         break
+            case Misuse(step=made):
+                attempt.take(with_steps(attempt.case, step_id, (made,)))
             case Crash() as step:
                 _unwrap_crash(attempt, step)
             case Repeat() as step:
