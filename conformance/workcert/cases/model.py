@@ -187,7 +187,9 @@ class Repeat:
 NEEDED_BY: Final[Mapping[Way, set[str]]] = {
     Way.FORKED: {"kill"},
     Way.LEFT_OPEN: {"kill"},
-    Way.CLOSED_MEANWHILE: {"pause"},
+    Way.CLOSED: {"second_handle"},
+    Way.CLOSED_TWICE: {"second_handle"},
+    Way.CLOSED_MEANWHILE: {"pause", "second_handle"},
     Way.RESTARTED_MEANWHILE: {"pause", "second_handle"},
 }
 """The abilities without which a handle cannot be used in this way."""

@@ -19,7 +19,7 @@ from attrs import define, field
 
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
-from workcert.children.messages import Begin, Close, Died, End, Make, Open, Reached, Reply, Request, Unsendable
+from workcert.children.messages import Begin, Close, Died, End, Forked, Make, Open, Reached, Reply, Request, Unsendable
 from workcert.children.recipe import recipe_of
 from workcert.children.worker import live
 from workcert.children.zygote import Bury, Fork, Life
@@ -201,6 +201,17 @@ class Child:
         """Make a call; ``inside``: with the transaction of `begin`. Otherwise as `open`."""
         self.ask(Make(name, dict(arguments), instant, kill_at, watch, inside))
         return self.answer()
+
+    def forked(self, name: str, arguments: Mapping[str, Any], instant: int | None = None) -> Ended:
+        """The same in a process that is forked from the child while its handle is open, and ends then."""
+        self.ask(Forked(Make(name, dict(arguments), instant)))
+        return self.answer()
+
+    def leave(self) -> None:
+        """Let it end by itself, with whatever it has open; when this returns it is gone."""
+        if not self._connection.closed:
+            self._connection.close()
+            self._family.bury(self, patient=True)
 
     def begin(self, *, kill_at: int | None = None, watch: bool = False) -> Ended:
         """Begin a transaction, which stays in the process."""
