@@ -18,6 +18,7 @@ from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
 from workcert.run.misuse import REFUSED, RIGHT
 from workcert.run.store import StoreUnderTest
+from workspec.core.rule import checks_of
 
 NAME: Final = "handles"
 ROUNDS: Final = {Effort.QUICK: 2, Effort.CI: 3, Effort.DEEP: 20}
@@ -65,15 +66,19 @@ class _Tried:
         self._targets = tuple(target for target in found if not ids or ids & self._shown(target))
 
     def _shown(self, target: Target) -> set[str]:
+        """What calls of this operation come to; one with several outcomes is an operation for each."""
         operations = self.store.backend.binding.contract.operations
-        own = (operation for operation in operations if operation.name == target.operation)
-        return {each for operation in own for each in operation.requirements}
+        own = [operation for operation in operations if operation.name.split()[0] == target.operation]
+        parts = [part for operation in own for part in (operation, *checks_of(operation), *operation.steps)]
+        return {each for part in parts for each in getattr(part, "requirements", ())}
 
     def way(self, way: Way) -> None:
         """Every operation in this way, and each outcome counted."""
         wanted = [target for target in self._targets if (target.operation == TRANSACTION) == (way is Way.LEFT_OPEN)]
         cases = [misused(target, way) for target in wanted]
         why = self._cannot(way, cases)
+        if why and not cases and self.options.only:
+            return
         if why:
             name = f"{NAME}, {WORDS[way]}"
             self.emit(CaseEnded(SUITE, name, Verdict.SKIPPED, reason=why))
@@ -98,7 +103,7 @@ class _Tried:
 
     def _cannot(self, way: Way, cases: list[Case]) -> str:
         if not cases:
-            return "nothing of what is asked for can be misused in this way"
+            return "the store has no call for it"
         reasons = [lacking(case, self.store.backend) for case in cases]
         if all(reasons):
             return reasons[0]

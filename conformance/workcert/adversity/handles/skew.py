@@ -50,7 +50,7 @@ def run_skews(store: StoreUnderTest, options: Options, emit: Emit) -> None:
         BackendError: the backend cannot be used.
     """
     backend = store.backend
-    why = "" if backend.can("kill") and backend.can("second_handle") else "the backend has not the ability kill"
+    why = "" if backend.can("kill") and backend.can("second_handle") else "the backend lacks the ability kill"
     why = why or cannot(backend)
     if options.only:
         return
