@@ -81,7 +81,7 @@ def part(of: LoadedBackend, *only: str) -> tuple[list[CaseEnded], Counter[str]]:
             tallied[f"{event.row}: {event.column}"] += event.count
 
     with StoreUnderTest.of(of) as store:
-        HANDLES.run(store, Options(effort=Effort.QUICK, only=only), emit)
+        HANDLES.run(store, Options(effort=Effort.CI, only=only), emit)
     return ended, tallied
 
 

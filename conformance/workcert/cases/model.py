@@ -189,10 +189,12 @@ NEEDED_BY: Final[Mapping[Way, set[str]]] = {
     Way.LEFT_OPEN: {"kill"},
     Way.CLOSED: {"second_handle"},
     Way.CLOSED_TWICE: {"second_handle"},
-    Way.CLOSED_MEANWHILE: {"pause", "second_handle"},
-    Way.RESTARTED_MEANWHILE: {"pause", "second_handle"},
+    Way.CLOSED_MEANWHILE: {"second_handle"},
+    Way.RESTARTED_MEANWHILE: {"second_handle"},
 }
 """The abilities without which a handle cannot be used in this way."""
+HOLDING: Final = frozenset({Way.CLOSED_MEANWHILE, Way.RESTARTED_MEANWHILE})
+"""These hold a call, by the ability ``pause``, or ``points`` where that is not there."""
 
 Plain: TypeAlias = Call | Restart | Inject | Together | Frozen | Transaction | Crash | Misuse
 Step: TypeAlias = Plain | Repeat

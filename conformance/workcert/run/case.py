@@ -11,6 +11,7 @@ from attrs import frozen
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import WISHES
 from workcert.cases.model import (
+    HOLDING,
     Case,
     Crash,
     Frozen,
@@ -56,6 +57,8 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     options = sorted(set(case.header.config) - backend.configurable - WISHES)
     if options and backend.binding.configured:
         return f"the backend cannot be opened with {', '.join(options)} (configurable)"
+    if holds(case) and not (backend.can("pause") or backend.can("points")):
+        return "the backend lacks the ability pause, and points too"
     killed = any(_is_elsewhere(step) for step in every_step(case.steps))
     if killed and cannot(backend):
         return cannot(backend)
@@ -63,6 +66,11 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     if abilities:
         return f"the backend lacks the ability {', '.join(abilities)}"
     return ""
+
+
+def holds(case: Case) -> bool:
+    """A handle of it is misused while it is held in a call."""
+    return any(isinstance(step, Misuse) and step.way in HOLDING for step in every_step(case.steps))
 
 
 def _is_elsewhere(step: Step) -> bool:
@@ -144,7 +152,7 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     try:
         is_made = bool(case.steps) and isinstance(case.steps[0], Crash) and case.steps[0].step is None
         begin = store.fresh if is_made else store.begin
-        begin(case.header.config)
+        begin(case.header.config, watched=holds(case) and not store.backend.can("pause"))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
         execution.ids_of_case = case.header.requirements
         for name in () if is_made else case.header.handles:

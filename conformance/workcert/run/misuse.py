@@ -28,7 +28,9 @@ ACCIDENTS: Final = frozenset(
     ("ArithmeticError", "AssertionError", "AttributeError", "IndexError", "KeyError", "LookupError", "MemoryError")
 ) | frozenset(("NameError", "RecursionError", "SystemError", "TypeError", "UnboundLocalError", "ZeroDivisionError"))
 """What Python raises where nobody meant to refuse anything."""
-CLOSING_S: Final = 0.2
+HELD_AT: Final = 2
+"""The point at which a call of a store that cannot pause is held: at the first one it has often not begun anything."""
+CLOSING_S: Final = 0.05
 """How long a call that is held waits for its handle to be closed: that may wait for the call. The verdict does not hang
 on it, for either is right."""
 REFUSED: Final = "refused"
@@ -188,14 +190,22 @@ class _Use:
         return _lived(found, "the forked process")
 
     def _held(self, meanwhile: Callable[[], None]) -> Observed:
-        """The call is held before its guarded write, and this is done."""
+        """The call is held before its guarded write, or at one of its points, and this is done."""
         store, handle = self.execution.store, self.handle
-        with store.ability("pause"):
-            handle.pause(lambda: coroutines.meanwhile(meanwhile))
+        passed: list[str] = []
+
+        def at(label: str) -> Any:
+            passed.append(label)
+            return coroutines.meanwhile(meanwhile) if len(passed) == HELD_AT else None
+
+        pauses = store.backend.can("pause")
+        name = "pause" if pauses else "points"
+        with store.ability(name):
+            getattr(handle, name)((lambda: coroutines.meanwhile(meanwhile)) if pauses else at)
         observed = self._plainly()
         if not self._closed:
-            with store.ability("pause"):
-                handle.pause(None)
+            with store.ability(name):
+                getattr(handle, name)(None)
         return observed
 
     def _close_meanwhile(self) -> None:

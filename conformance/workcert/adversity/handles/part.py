@@ -23,6 +23,8 @@ from workspec.core.rule import checks_of
 NAME: Final = "handles"
 ROUNDS: Final = {Effort.QUICK: 2, Effort.CI: 3, Effort.DEEP: 20}
 """Of calls at once on one handle."""
+STRIDE: Final = {Effort.QUICK: 5, Effort.CI: 1, Effort.DEEP: 1}
+"""Of how many operations one is tried."""
 TRIED: Final = "tried"
 SHARED: Final = "at once on one handle"
 WORDS: Final = {
@@ -61,7 +63,7 @@ class _Tried:
     _hung: int = 0
 
     def __attrs_post_init__(self) -> None:
-        found = targets(self.store.backend)
+        found = targets(self.store.backend)[:: STRIDE[self.options.effort]]
         ids = wanted_ids(self.options.only, self.store.backend)
         self._targets = tuple(target for target in found if not ids or ids & self._shown(target))
 
