@@ -112,7 +112,7 @@ class WorkloadBackend(SqliteBackend):
 class JobsBackend(SqliteJobsBackend):
     def __init__(self, store: type[Any] = JobStore, change: Callable[[Any], Any] = lambda real: real) -> None:
         super().__init__()
-        self.abilities = ABILITIES | {"second_handle"}
+        self.abilities = ABILITIES | {"second_handle", "reset"}
         self._store, self._change = store, change
 
     def open(self, place: Any, config: Mapping[str, Any]) -> Any:

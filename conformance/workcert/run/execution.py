@@ -9,7 +9,7 @@ import attrs
 from attrs import define, field
 
 from workcert.binding import WISHES, Binding
-from workcert.cases.model import Call, Crash, Frozen, Inject, Plain, Restart, Together, Transaction
+from workcert.cases.model import Call, Crash, Damage, Frozen, Inject, Plain, Restart, Together, Transaction
 from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
 from workcert.judge.judge import Judge, Judged
@@ -21,6 +21,7 @@ from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.clock import STANDS, StoreClock
 from workcert.run.crashing import run_crash
+from workcert.run.damaging import run_damage
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
@@ -69,6 +70,8 @@ class Execution:
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
     present: PresentState = field(init=False)
+    damaged: bool = False
+    """A file of the store was damaged: nothing more is asked of it."""
     maybe: list[State] = field(factory=list)
     """Further states that the store may be in after a process was killed, which nothing has told apart so far."""
 
@@ -123,6 +126,8 @@ class Execution:
                 return run_transaction(self, step)
             case Crash():
                 return run_crash(self, step)
+            case Damage():
+                return run_damage(self, step)
         raise AssertionError(f"unknown step {step!r}")
 
     def call(self, step: Call) -> StepRun:
@@ -414,7 +419,7 @@ class Execution:
 
     def finish(self) -> Failure | None:
         """After the last step: every record is the model's, and every invariant holds of it."""
-        if self.failure is not None or not self.judged:
+        if self.failure is not None or not self.judged or self.damaged:
             return self.failure
         self.rows.clear()
         ids = self.binding.contract.comparisons["others"]

@@ -1,4 +1,4 @@
-"""Pure edits of a case. Its *leaves* are calls, restarts, injections and killed openings, wherever they stand."""
+"""Pure edits of a case. Its *leaves* are calls, restarts, injections, killed openings and damages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from workcert.cases.model import (
     Call,
     Case,
     Crash,
+    Damage,
     Frozen,
     Inject,
     Repeat,
@@ -25,7 +26,7 @@ from workcert.cases.model import (
 )
 from workcert.references import Ref, references, renamed
 
-Leaf: TypeAlias = Call | Restart | Inject | Crash
+Leaf: TypeAlias = Call | Restart | Inject | Crash | Damage
 """A crash is one when it is opening the store that is killed; any other holds the step that is."""
 
 JUDGED: Final = ("expect", "record", "of", "version")
@@ -39,7 +40,7 @@ def leaves(steps: tuple[Step, ...]) -> tuple[Leaf, ...]:
 
 
 def is_leaf(step: Step) -> TypeGuard[Leaf]:
-    return isinstance(step, Call | Restart | Inject) or (isinstance(step, Crash) and step.step is None)
+    return isinstance(step, Call | Restart | Inject | Damage) or (isinstance(step, Crash) and step.step is None)
 
 
 def base(name: str) -> str:
