@@ -137,6 +137,10 @@ class CountsElsewhere(JobStore):
     def _file(self) -> Path:
         return self.place / "count.json"
 
+    def reset(self) -> None:
+        super().reset()
+        self._file().unlink(missing_ok=True)
+
     def _rows(self) -> Mapping[str, int]:
         return super().counts(queue=None).by_state
 

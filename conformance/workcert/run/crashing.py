@@ -226,6 +226,8 @@ def _judged(execution: Execution, step: Crash, made: Sequence[Made], killed: Kil
         return _answered(execution, step, made[0], killed)
     commits = _commits(step) and not (killed.unavailable is not None and killed.unavailable.definite)
     found, failure = candidates(execution, made, killed.answers, commits, whole)
+    # Each of the states that the store may have been in was thought of.
+    execution.other_states = () if failure is not None else execution.other_states
     if failure is not None and killed.unavailable is not None:
         text = f"{killed.disk}; the store said: {killed.unavailable.text}; {failure.text}"
         failure = attrs.evolve(failure, text=text)
@@ -262,7 +264,7 @@ def _adopted(
         execution.judge.accept(taken.committed, UNHEARD, execution.read)
     execution.judge.state = taken.state
     execution.judge.take_over(execution.read)
-    execution.maybe = [other.state for other in others]
+    execution.other_states = tuple(other.state for other in others)
     execution.history.append(taken.state)
     said = AFTER if taken.is_after else BEFORE
     return _ended(execution, step, made, killed, None, EITHER if others else said)

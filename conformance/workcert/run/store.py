@@ -292,6 +292,17 @@ class StoreUnderTest:
             f"Mend it, or take {ability!r} out of abilities{without}"
         )
 
+    def accuse_hanging(self, case: str, reason: str) -> NoReturn:
+        """Calls did not come back, in several cases.
+
+        Raises:
+            BackendError: always.
+        """
+        raise BackendError(
+            f"{self.backend.name}: calls waited in vain again and again, and the other cases were left out. In {case} "
+            f"{reason}. Mend that first"
+        )
+
     def check_second_handle(self, acting: str, key: str) -> None:
         """Called when the judge's handle has no such record.
 

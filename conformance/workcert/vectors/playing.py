@@ -88,6 +88,8 @@ class _Player:
                     raise NotExportable("a process that is killed: what it leaves behind is one of two states")
                 case Damage():
                     raise NotExportable("a file that is damaged: what a store can make of it is its own affair")
+                case Frozen(point=int()):
+                    raise NotExportable("a call held at a point: what its statements are is the store's own affair")
                 case Frozen():
                     raise NotExportable("a call held between its halves: only a store that can pause is asked for it")
 
