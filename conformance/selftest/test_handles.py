@@ -19,8 +19,9 @@ from workcert.backends.registry import LoadedBackend, find
 from workcert.cases import parse, write
 from workcert.cases.model import Case, Way
 from workcert.cases.reading import CaseError
+from workcert.run import calling
 from workcert.run.case import CaseRun, run_case
-from workcert.run.engine import Effort, Options
+from workcert.run.engine import MOST_HUNG, Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 
@@ -120,6 +121,26 @@ def test_a_refusal_is_counted_as_one() -> None:
 @pytest.mark.parametrize("name", ["MIXES_ANSWERS", "LOSES_WRITES"])
 def test_what_goes_wrong_between_threads_is_caught(name: str, contract: str) -> None:
     assert Verdict.FAILED in verdicts(at_once(miniature(name, contract)))
+
+
+def test_who_waits_for_ever_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calling, "CALL_LIMIT_S", 0.5)
+    found = miniature("DEADLOCKS", "workload")
+    hung = [run for run in at_once(found) if run.hung]
+    assert hung
+    assert "has not answered within 0.5 seconds" in hung[0].reason
+    ended, _tallied = part(found, "cancel")
+    assert [each.verdict for each in ended].count(Verdict.UNKNOWN) == MOST_HUNG
+
+
+def test_a_failure_is_shrunk_to_a_case_that_shows_it() -> None:
+    found = miniature("SILENT_WHEN_CLOSED", "workload")
+    ended, _tallied = part(found, "cancel")
+    case = next(each.case for each in ended if each.executions and each.case is not None)
+    assert parse(write(case)) == case
+    assert len(case.steps) <= 3
+    assert verdicts(runs(found, iter([case]))) == {Verdict.FAILED}
+    assert verdicts(runs(backend(SQLITE, "workload"), iter([case]))) == {Verdict.PASSED}
 
 
 @POSIX

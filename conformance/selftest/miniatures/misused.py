@@ -98,6 +98,18 @@ class LosesWrites:
         return call(**self.asked) if self.asked.keys() == arguments.keys() else call(**arguments)
 
 
+class Deadlocks:
+    """Whoever meets another one waits for ever, and so does the other one."""
+
+    def do(self: Any, call: Callable[..., Any], _name: str, arguments: dict[str, Any]) -> Any:
+        self.inside = self.__dict__.get("inside", 0) + 1
+        time.sleep(SHORT_S)
+        if self.inside > 1:
+            threading.Event().wait()
+        self.inside -= 1
+        return call(**arguments)
+
+
 class Unsteady:
     """Another thread is refused every other time."""
 
@@ -260,6 +272,7 @@ ONE_THREAD = (MisusedWorkload(around=OneThread), MisusedJobs(around=OneThread))
 ONE_AT_A_TIME = (MisusedWorkload(around=OneAtATime), MisusedJobs(around=OneAtATime))
 MIXES_ANSWERS = (MisusedWorkload(around=MixesAnswers), MisusedJobs(around=MixesAnswers))
 LOSES_WRITES = (MisusedWorkload(around=LosesWrites), MisusedJobs(around=LosesWrites))
+DEADLOCKS = (MisusedWorkload(around=Deadlocks), MisusedJobs(around=Deadlocks))
 UNSTEADY = (MisusedWorkload(around=Unsteady), MisusedJobs(around=Unsteady))
 REFUSES_LATE = (MisusedWorkload(around=RefusesLate), MisusedJobs(around=RefusesLate))
 SILENT_WHEN_FORKED = (MisusedWorkload(around=SilentWhenForked), MisusedJobs(around=SilentWhenForked))

@@ -21,6 +21,9 @@ FORMAT: Final = 1
 UNCHANGED: Final = "unchanged"
 """As ``record`` of a step: neither the record nor its row version moved."""
 
+DISKS: Final = ("full", "write_error", "sync_error")
+"""How a disk fails: it is full from a write on; a write fails; waiting until something is written fails."""
+DAMAGES: Final = ("removed", "cut", "zeroed", "overwritten")
 OPENING: Final = "open"
 """As the step of a crash: opening the store."""
 
@@ -112,13 +115,24 @@ class Together:
 
 
 @frozen
+class Reopen:
+    """One handle is closed, if it is open, and opened anew on the same place, while another is held in a call."""
+
+    id: str
+    on: str
+    note: str | None = None
+
+
+@frozen
 class Frozen:
-    """The calls of ``during`` commit after ``frozen`` has read and decided, and before it commits."""
+    """The steps of ``during`` are made while ``frozen`` is held: at its point with the number ``point``, from 1; or,
+    where that is None, after it has read and decided, and before it commits."""
 
     id: str
     frozen: Call
-    during: tuple[Call, ...]
+    during: tuple[Call | Reopen, ...]
     note: str | None = None
+    point: int | None = None
 
 
 @frozen
@@ -138,11 +152,32 @@ class Transaction:
 class Crash:
     """``step`` is made in a process of its own, which is killed at its ``point``-th pause point, counted from 1; beyond
     the last, as soon as it has answered. None: opening the store. All handles are closed before, and opened again
-    afterwards: the state is the one before the step or the one after it."""
+    afterwards: the state is the one before the step or the one after it.
+
+    ``disk``: one of `DISKS`. The process is then not killed at a point: its ``point``-th write to a file of the store
+    fails so, and it is killed after its answer."""
 
     id: str
     step: Call | Transaction | None
     point: int
+    disk: str | None = None
+    note: str | None = None
+
+
+@frozen
+class Damage:
+    """All that has the store open is gone at once; then one of its files is found damaged, and it is opened again. The
+    last step of a case.
+
+    ``file``: its name in the place of the store. ``how``: one of `DAMAGES`; ``at`` and ``length`` in bytes: it is cut
+    to ``at``, or so many of its bytes from there on are others.
+    """
+
+    id: str
+    file: str
+    how: str
+    at: int = 0
+    length: int = 0
     note: str | None = None
 
 
@@ -180,7 +215,7 @@ class Repeat:
 
     id: str
     times: int
-    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash | Misuse, ...]
+    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash | Damage | Misuse, ...]
     note: str | None = None
 
 
@@ -196,7 +231,7 @@ NEEDED_BY: Final[Mapping[Way, set[str]]] = {
 HOLDING: Final = frozenset({Way.CLOSED_MEANWHILE, Way.RESTARTED_MEANWHILE})
 """These hold a call, by the ability ``pause``, or ``points`` where that is not there."""
 
-Plain: TypeAlias = Call | Restart | Inject | Together | Frozen | Transaction | Crash | Misuse
+Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction | Crash | Damage | Misuse
 Step: TypeAlias = Plain | Repeat
 
 
@@ -260,9 +295,9 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed.add("restart")
             case Inject():
                 needed.add("inject")
-            case Frozen():
-                needed.add("pause")
-            case Crash():
+            case Frozen(point=point):
+                needed.add("pause" if point is None else "points")
+            case Crash() | Damage():
                 needed |= {"kill", "restart"}
             case Misuse(way=way):
                 needed |= NEEDED_BY.get(way, set())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import define
@@ -11,17 +11,21 @@ from attrs import define
 from workcert.backends.protocol import Ability
 from workcert.cases.contracts import Contract, contracts
 from workcert.cases.model import (
+    DAMAGES,
+    DISKS,
     FORMAT,
     OPENING,
     UNCHANGED,
     Call,
     Case,
     Crash,
+    Damage,
     Expectation,
     Frozen,
     Header,
     Inject,
     Misuse,
+    Reopen,
     Repeat,
     Restart,
     Step,
@@ -36,7 +40,19 @@ from workcert.codec import CodecError, parse_json
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "crash", "misuse", "repeat")
+_KINDS: Final = (
+    "call",
+    "restart",
+    "inject",
+    "together",
+    "frozen",
+    "tx",
+    "crash",
+    "damage",
+    "misuse",
+    "repeat",
+    "reopen",
+)
 _HEADER: Final = frozenset(
     {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
@@ -45,11 +61,13 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "restart": frozenset({"id", "restart", "note"}),
     "inject": frozenset({"id", "on", "inject", "version", "note"}),
     "together": frozenset({"id", "together", "rounds", "expect_one_of", "shared", "note"}),
-    "frozen": frozenset({"id", "frozen", "during", "note"}),
+    "frozen": frozenset({"id", "frozen", "during", "point", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
-    "crash": frozenset({"id", "crash", "point", "note"}),
+    "crash": frozenset({"id", "crash", "point", "disk", "note"}),
+    "damage": frozenset({"id", "damage", "how", "at", "length", "note"}),
     "misuse": frozenset({"id", "misuse", "way", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
+    "reopen": frozenset({"id", "on", "reopen", "note"}),
 }
 MOST_REPEATS: Final = 10_000
 _CUT_SHORT: Final = "the file was cut short; get it whole, or close it with an end line"
@@ -81,6 +99,8 @@ def parse(text: str, source: str = "<case>", known: Mapping[str, Contract] | Non
     if end != len(steps):
         raise reader.fault(f"the end line says {end} steps, the file has {len(steps)}", _CUT_SHORT)
     case = Case(header, tuple(steps))
+    if any(isinstance(step, Damage) for step in every_step(tuple(steps[:-1]))):
+        raise reader.fault("a step after a damage step", "nothing is asked of a store whose files are damaged")
     missing = sorted(required_abilities(case) - set(header.abilities))
     if missing:
         reader.line = 1
@@ -155,7 +175,9 @@ class _Steps(Reader):
             found = listed(kinds) if kinds else "none"
             raise self.fault(f"a step is exactly one of {listed(_KINDS)}, this one has {found}", "write one")
         kind = kinds[0]
-        if inside in ("together", "frozen", "tx") and kind != "call":
+        if kind == "reopen" and inside != "during":
+            raise self.fault("a reopen step outside of 'during'", 'make it while a call is held at a "point"')
+        if inside in ("together", "frozen", "during", "tx") and kind not in ("call", "reopen"):
             raise self.fault(f"a {kind} step inside a {inside} step", "put only calls there")
         if inside == "crash" and kind not in ("call", "tx"):
             raise self.fault(f"a {kind} step inside a crash step", f'put a call or a tx there, or "{OPENING}"')
@@ -174,6 +196,10 @@ class _Steps(Reader):
                 if raw["restart"] is not True:
                     raise self.fault("'restart' is not true", 'write "restart": true')
                 return Restart(step_id, note)
+            case "reopen":
+                if raw["reopen"] is not True:
+                    raise self.fault("'reopen' is not true", 'write "reopen": true')
+                return Reopen(step_id, self.handle(raw), note)
             case "inject":
                 return self.inject(raw, step_id, note)
             case "together":
@@ -186,6 +212,8 @@ class _Steps(Reader):
                 return self.crash(raw, step_id, note)
             case "misuse":
                 return self.misuse(raw, step_id, note)
+            case "damage":
+                return self.damage(raw, step_id, note)
         return self.repeat(raw, step_id, note)
 
     def new_id(self, raw: Mapping[str, Any]) -> str:
@@ -308,14 +336,31 @@ class _Steps(Reader):
         if held.record == UNCHANGED:
             raise self.fault("'unchanged' on a frozen call", "others change the record meanwhile; match it")
         self.answered = before
+        point = raw.get("point")
+        if "point" in raw and (type(point) is not int or point < 1):
+            raise self.fault(f"point {point!r}", "write an integer from 1, or leave it out")
         during = [self.object(each, "a step of during") for each in self.need(raw, "during", list, "a step")]
         if not during:
             raise self.fault("'during' is empty", "write the calls that commit meanwhile")
-        calls = tuple(self.step(each, inside="frozen") for each in during)
-        if any(call.on == held.on for call in calls):
+        steps = tuple(self.step(each, inside="during") for each in during)
+        if any(each.on == held.on for each in steps):
             raise self.fault(f"a call of 'during' on the frozen handle {held.on!r}", "use another handle")
+        calls = [each for each in steps if isinstance(each, Call)]
+        if point is None and len(calls) < len(steps):
+            raise self.fault("a reopen step without a point", 'say where the call is held: "point": 1')
+        if point is not None:
+            self._at_a_point(held, calls)
         self.answered.add(held.id)
-        return Frozen(step_id, held, calls, note)
+        return Frozen(step_id, held, steps, note, point)
+
+    def _at_a_point(self, held: Call, calls: Sequence[Call]) -> None:
+        """Which of the calls takes effect first is the store's, so that nothing is written of one alone."""
+        for call in (held, *calls):
+            self.bare(call, ("expect", "record", "version"))
+        if self.contract.instant is None and any(call.at != held.at for call in calls):
+            raise self.fault(
+                "a call during another at a different time", "a store has one clock; give them one instant"
+            )
 
     def transaction(self, raw: dict[str, Any], step_id: str, note: str | None) -> Transaction:
         if not any(signature.inside for signature in self.contract.calls.values()):
@@ -352,14 +397,33 @@ class _Steps(Reader):
         point = self.need(raw, "point", int, "a crash step")
         if point < 1:
             raise self.fault(f"point {point}", "points are counted from 1")
+        disk = self.need(raw, "disk", str, "a crash step") if "disk" in raw else None
+        if disk not in (None, *DISKS):
+            raise self.fault(f"disk {disk!r}", f"known are {listed(DISKS)}")
         if raw["crash"] == OPENING:
-            return Crash(step_id, None, point, note)
+            if disk is not None:
+                raise self.fault("opening a store on a disk that fails", "make a call there")
+            return Crash(step_id, None, point, None, note)
         step = self.step(self.object(raw["crash"], "the step of a crash"), inside="crash")
         if isinstance(step, Call):
             self.bare(step, ("expect", "record", "of", "version"))
         elif step.after:
             raise self.fault("'after' of a transaction that is killed", "nothing can be called with it any more")
-        return Crash(step_id, step, point, note)
+        elif disk is not None:
+            raise self.fault("a transaction on a disk that fails", "make a call there")
+        return Crash(step_id, step, point, disk, note)
+
+    def damage(self, raw: dict[str, Any], step_id: str, note: str | None) -> Damage:
+        file = self.need(raw, "damage", str, "a damage step")
+        if not file or "\0" in file or file.startswith("/") or ".." in file.split("/"):
+            raise self.fault(f"file {file!r}", "name a file in the place of the store")
+        how = self.need(raw, "how", str, "a damage step")
+        if how not in DAMAGES:
+            raise self.fault(f"damage {how!r}", f"known are {listed(DAMAGES)}")
+        at, length = raw.get("at", 0), raw.get("length", 0)
+        if type(at) is not int or type(length) is not int or min(at, length) < 0:
+            raise self.fault("'at' or 'length' of a damage step", "write integers from 0, in bytes")
+        return Damage(step_id, file, how, at, length, note)
 
     def misuse(self, raw: dict[str, Any], step_id: str, note: str | None) -> Misuse:
         name = self.need(raw, "way", str, "a misuse step")

@@ -12,12 +12,14 @@ from workcert.cases.model import (
     Call,
     Case,
     Crash,
+    Damage,
     Expectation,
     Frozen,
     Header,
     Inject,
     Misuse,
     Ok,
+    Reopen,
     Repeat,
     Restart,
     Step,
@@ -62,6 +64,8 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written = _call(step, time)
         case Restart():
             written = {"id": step.id, "restart": True}
+        case Reopen():
+            written = {"id": step.id, "on": step.on, "reopen": True}
         case Inject():
             written = {"id": step.id, "on": step.on, "inject": encode(step.record), "version": step.version}
         case Together():
@@ -74,8 +78,10 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written = {
                 "id": step.id,
                 "frozen": _step(step.frozen, time),
-                "during": [_step(call, time) for call in step.during],
+                "during": [_step(each, time) for each in step.during],
             }
+            if step.point is not None:
+                written["point"] = step.point
         case Transaction():
             written = {"id": step.id, "on": step.on, time: encode(step.at)}
             written["tx"] = [_inside(call, time) for call in step.calls]
@@ -85,6 +91,10 @@ def _step(step: Step, time: str) -> dict[str, Any]:
         case Crash():
             written = {"id": step.id, "crash": OPENING if step.step is None else _step(step.step, time)}
             written["point"] = step.point
+            if step.disk is not None:
+                written["disk"] = step.disk
+        case Damage():
+            written = {"id": step.id, "damage": step.file, "how": step.how, "at": step.at, "length": step.length}
         case Misuse():
             written = {"id": step.id, "misuse": _step(step.step, time), "way": step.way.value}
         case Repeat():

@@ -19,7 +19,20 @@ from attrs import define, field
 
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
-from workcert.children.messages import Begin, Close, Died, End, Forked, Make, Open, Reached, Reply, Request, Unsendable
+from workcert.children.messages import (
+    Begin,
+    Close,
+    Died,
+    End,
+    Forked,
+    Make,
+    Open,
+    Reached,
+    Reply,
+    Request,
+    StopClock,
+    Unsendable,
+)
 from workcert.children.recipe import recipe_of
 from workcert.children.worker import live
 from workcert.children.zygote import Bury, Fork, Life
@@ -170,6 +183,8 @@ class Child:
     """The labels of the points that the last call passed, if they were watched."""
     commit_order: int | None = None
     """The place of what the last call committed among all commits of the store, as far as that can be told."""
+    methods: tuple[str, ...] = ()
+    """Of the handle that it has opened."""
     broken: tuple[str, ...] = ()
     """What its connections were found to be without, of what the adapter promises."""
     _asked: Request | None = None
@@ -212,6 +227,11 @@ class Child:
         if not self._connection.closed:
             self._connection.close()
             self._family.bury(self, patient=True)
+
+    def stop_clock(self, instant: int) -> Ended:
+        """Stop the clock of a store that has one, as a call at this instant does before it."""
+        self.ask(StopClock(instant))
+        return self.answer()
 
     def begin(self, *, kill_at: int | None = None, watch: bool = False) -> Ended:
         """Begin a transaction, which stays in the process."""
@@ -307,6 +327,7 @@ class Child:
                 case Reply():
                     self.points, self.commit_order = said.points, said.commit_order
                     self.broken = said.broken
+                    self.methods = said.methods or self.methods
                     self._family.note_imported(said.imported)
                     return said.observed
                 case Unsendable():

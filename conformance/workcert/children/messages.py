@@ -62,7 +62,14 @@ class Close:
     """Close the handle."""
 
 
-Request: TypeAlias = "Open | Make | Forked | Begin | End | Close"
+@frozen
+class StopClock:
+    """Stop the clock of a store that has one of its own."""
+
+    instant: int
+
+
+Request: TypeAlias = "Open | Make | Forked | Begin | End | Close | StopClock"
 
 
 @frozen
@@ -74,6 +81,8 @@ class Reply:
     points: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
     commit_order: int | None = None
+    methods: tuple[str, ...] = ()
+    """Of the handle, where one was opened."""
     broken: tuple[str, ...] = ()
     """The promises of the adapter that were found broken so far."""
 

@@ -18,8 +18,9 @@ from workcert.judge.comparing import NOTHING_STALE, Comparing, Stale, nothing_re
 from workcert.judge.differences import Difference
 from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure
-from workcert.run.calling import Answered, Observed, Refusal
+from workcert.run.calling import Answered, Observed, Refusal, Unavailable
 from workspec.core.choice import UNSEEN, ChoiceKind, NotAsserted
+from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed, Decision, commit, decide
 from workspec.core.orders import other_orders
 from workspec.core.record import State
@@ -86,24 +87,13 @@ class Judge(Comparing):
         otherwise: Mapping[str, Any] = MappingProxyType({}),
     ) -> bool:
         """All that was seen is right if the call was made at this instant, with these choices."""
-        return self.right(call, now_s, observed, read, otherwise) is not None
-
-    def right(
-        self,
-        call: Call,
-        now_s: int,
-        observed: Observed,
-        read: Read,
-        otherwise: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Committed | None:
-        """What the model does, if all that was seen is right by it."""
         contract, chooser = self.binding.contract, self._chooser(observed, read, otherwise)
         try:
             committed = commit(contract, self.state, decide(contract, self.state, call, now_s, chooser))
         except NotAsserted:
-            return None
+            return False
         wrong = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
-        return committed if wrong is None else None
+        return wrong is None
 
     def _another_order(
         self, call: Call, now_s: int, observed: Observed, read: Read, decision: Decision
@@ -131,6 +121,17 @@ class Judge(Comparing):
             if self._judge_answer(older, observed, nothing_read) is None:
                 return Judged(older)
         return None
+
+    def follows(self, state: State, call: Call, now_s: int, observed: Observed, read: Read) -> State | None:
+        """Where this state is after a call, if all that was seen of the call is right on it."""
+        here, self.state = self.state, state
+        contract, chooser = self.binding.contract, self._chooser(observed, read)
+        try:
+            committed = commit(contract, state, decide(contract, state, call, now_s, chooser))
+            wrong = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
+        finally:
+            self.state = here
+        return None if wrong is not None else committed.state
 
     def first_half(self, call: Call, now_s: int, observed: Observed, read: Read, state: State) -> Any:
         """The decision of a frozen call on the state that it read; with its chooser, for `half`."""
@@ -178,16 +179,33 @@ class Judge(Comparing):
         decision = decide(self.binding.contract, state, call, now_s, chooser)
         self.state = commit(self.binding.contract, self.state, decision).state
 
-    def answer_only(self, call: Call, now_s: int, observed: Observed, read: Read) -> tuple[Committed, Failure | None]:
+    def answer_only(
+        self,
+        call: Call,
+        now_s: int,
+        observed: Observed,
+        read: Read,
+        contract: Contract | None = None,
+        *,
+        blind: bool = False,
+    ) -> tuple[Committed, Failure | None]:
         """Apply one of several calls that ran at once: its answer is judged, records are when all have run.
 
         An answer that holds a record shows it as it was then; records that later calls of the group changed are
-        therefore compared by the members that the answer shows.
+        therefore compared by the members that the answer shows. Whether a choice that a record shows was legal is not
+        asked: another call of the group may have written over it. Of a call that may have happened nobody knows the
+        answer.
+
+        Args:
+            contract: the rules where they are those of a part of the call.
+            blind: what the call chose is taken from its answer alone, and is as good as any where that does not tell.
         """
         chooser = self._chooser(observed, read)
-        decision = decide(self.binding.contract, self.state, call, now_s, chooser)
-        committed = commit(self.binding.contract, self.state, decision)
-        failure = self._judge_choices(chooser, committed) or self._judge_answer(committed, observed, read)
+        if blind:
+            chooser.record_of = lambda _key: UNSEEN
+        rules = contract or self.binding.contract
+        committed = commit(rules, self.state, decide(rules, self.state, call, now_s, chooser))
+        failure = None if isinstance(observed, Unavailable) else self._judge_answer(committed, observed, read)
         if failure is None:
             self.state = committed.state
         return committed, failure

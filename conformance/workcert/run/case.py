@@ -95,8 +95,13 @@ Watch = Callable[[Execution, Plain, StepRun], None]
 """Called after each step, with the run that it belongs to: each variant of a case is an execution of its own."""
 
 
-def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None) -> CaseRun:
+def run_case(
+    store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None, tries_on: bool = False
+) -> CaseRun:
     """Run a case in all its variants, each on a fresh store; the first that fails decides.
+
+    ``tries_on``: where those that should run while a call is held are all turned away, they try again at its next
+    point: having done nothing, they cost no run of the case.
 
     A block of calls at once runs with threads as often as it asks; for two calls once more in the other order, and, on
     a backend that can pause, once with each of them committing between the halves of the other.
@@ -109,7 +114,7 @@ def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: W
         return CaseRun(Verdict.SKIPPED, reason=why)
     last = CaseRun(Verdict.PASSED)
     for variant in variants(case, store.backend):
-        run = _run_once(store, variant, judged, watch)
+        run = _run_once(store, variant, judged, watch, tries_on)
         if run.verdict is Verdict.SKIPPED and variant is not case:
             continue
         last = run
@@ -148,13 +153,13 @@ def _with(case: Case, block: Together, instead: Frozen | Together) -> Case:
     return attrs.evolve(case, steps=steps)
 
 
-def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None) -> CaseRun:
+def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None, tries_on: bool) -> CaseRun:
     try:
         is_made = bool(case.steps) and isinstance(case.steps[0], Crash) and case.steps[0].step is None
         begin = store.fresh if is_made else store.begin
-        begin(case.header.config, watched=holds(case) and not store.backend.can("pause"))
+        begin(case.header.config, watched=is_watched(case) or (holds(case) and not store.backend.can("pause")))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
-        execution.ids_of_case = case.header.requirements
+        execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on
         for name in () if is_made else case.header.handles:
             # Opened before the first step: one that is opened later has seen all, and shows no stale view.
             store.handle(name)
@@ -178,6 +183,12 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     if execution.unforced:
         return CaseRun(Verdict.SKIPPED, reason=execution.unforced)
     return CaseRun(Verdict.PASSED, tuple(execution.runs))
+
+
+def is_watched(case: Case) -> bool:
+    """The calls of this case are seen at work, as far as the backend lets the kit see them."""
+    held = (isinstance(step, Frozen) and step.point is not None for step in every_step(case.steps))
+    return any(held) or not {"points", "commit_order"}.isdisjoint(case.header.abilities)
 
 
 def is_reference(backend: LoadedBackend) -> bool:

@@ -35,6 +35,7 @@ CLOSING_S: Final = 0.05
 on it, for either is right."""
 REFUSED: Final = "refused"
 RIGHT: Final = "right"
+WRONG: Final = "wrong"
 
 
 def kind_of(observed: Observed) -> str:
@@ -72,7 +73,7 @@ def run_misuse(execution: Execution, step: Misuse) -> StepRun:
         if isinstance(observed, Answered | Refusal):
             use.done()
             run = execution.judged_run(step.step, call, now, observed)
-            return _named(run, step, RIGHT)
+            return _named(run, step, RIGHT if run.failure is None else WRONG)
         again = use.again()
         use.done()
         return _refused(execution, step, step.step, call, observed, again)

@@ -1,4 +1,4 @@
-"""Pure edits of a case. Its *leaves* are calls, restarts, injections and killed openings, wherever they stand."""
+"""Pure edits of a case. Its *leaves* are calls, restarts, reopened handles, injections, killed openings and damages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from workcert.cases.model import (
     Call,
     Case,
     Crash,
+    Damage,
     Frozen,
     Inject,
     Misuse,
+    Reopen,
     Repeat,
     Restart,
     Step,
@@ -26,13 +28,13 @@ from workcert.cases.model import (
 )
 from workcert.references import Ref, references, renamed
 
-Leaf: TypeAlias = Call | Restart | Inject | Crash
+Leaf: TypeAlias = Call | Restart | Reopen | Inject | Crash | Damage
 """A crash is one when it is opening the store that is killed; any other holds the step that is."""
 
 JUDGED: Final = ("expect", "record", "of", "version")
 """Members of a call that only judge it."""
 
-_SHOWN_BY_STEPS: Final = frozenset({"second_handle", "restart", "inject", "pause", "kill"})
+_SHOWN_BY_STEPS: Final = frozenset({"second_handle", "restart", "inject", "pause", "points", "kill"})
 
 
 def leaves(steps: tuple[Step, ...]) -> tuple[Leaf, ...]:
@@ -40,7 +42,8 @@ def leaves(steps: tuple[Step, ...]) -> tuple[Leaf, ...]:
 
 
 def is_leaf(step: Step) -> TypeGuard[Leaf]:
-    return isinstance(step, Call | Restart | Inject) or (isinstance(step, Crash) and step.step is None)
+    is_opening = isinstance(step, Crash) and step.step is None
+    return is_opening or isinstance(step, Call | Restart | Reopen | Inject | Damage)
 
 
 def base(name: str) -> str:
@@ -59,7 +62,7 @@ def needed(leaf: Leaf) -> Iterator[Ref]:
 
 def tidied(case: Case) -> Case:
     """Without handles that no step uses, and without abilities that only such steps asked for as are gone."""
-    used = {step.on for step in every_step(case.steps) if isinstance(step, Call | Inject)}
+    used = {step.on for step in every_step(case.steps) if isinstance(step, Call | Inject | Reopen)}
     handles = tuple(name for name in case.header.handles if name in used) or case.header.handles[:1]
     header = attrs.evolve(case.header, handles=handles)
     wanted = required_abilities(Case(header, case.steps))
@@ -196,7 +199,8 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
                 if first and then:
                     kept.append(attrs.evolve(step, frozen=first[0], during=then))
                 else:
-                    kept += (*first, *then)
+                    # Nothing is held any more that a handle could be opened beside.
+                    kept += (*first, *(each for each in then if not isinstance(each, Reopen)))
             case Transaction(calls=calls, after=after):
                 left, then = _changed(calls, change), _changed(after, change)
                 if left or then:

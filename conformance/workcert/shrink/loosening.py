@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -14,6 +15,7 @@ from workcert.cases.model import (
     Frozen,
     Inject,
     Misuse,
+    Reopen,
     Repeat,
     Restart,
     Together,
@@ -44,10 +46,14 @@ def unwrap(attempt: Attempt) -> None:
         match find(attempt.case, step_id):
             case Together() as step:
                 _unwrap_together(attempt, step)
-            case Frozen(frozen=held, during=during):
-                for row in ((*during, held), (held, *during)):
-                    if attempt.take(with_steps(attempt.case, step_id, row)):
-                        break
+            case Frozen(frozen=held, during=during, point=point):
+                calls = tuple(each for each in during if isinstance(each, Call))
+                if any(
+                    attempt.take(with_steps(attempt.case, step_id, row)) for row in ((*calls, held), (held, *calls))
+                ):
+                    continue
+                if point is not None:
+                    attempt.lowest(1, point, partial(_held_at, step_id))
             case Misuse(step=made):
                 attempt.take(with_steps(attempt.case, step_id, (made,)))
             case Crash() as step:
@@ -70,6 +76,11 @@ def _lower_point(attempt: Attempt, step: Crash) -> None:
         return with_steps(case, step.id, (attrs.evolve(held, point=point),)) if isinstance(held, Crash) else None
 
     attempt.lowest(1, step.point, candidate)
+
+
+def _held_at(step_id: str, case: Case, point: int) -> Case | None:
+    held = find(case, step_id)
+    return None if held is None else with_steps(case, step_id, (attrs.evolve(held, point=point),))
 
 
 def _unwrap_together(attempt: Attempt, step: Together) -> None:
@@ -134,7 +145,7 @@ def merge_handles(attempt: Attempt) -> None:
 
 def _on(case: Case, names: dict[str, str]) -> Case | None:
     def renamed(leaf: Any) -> Any:
-        if isinstance(leaf, Call | Inject) and leaf.on in names:
+        if isinstance(leaf, Call | Inject | Reopen) and leaf.on in names:
             return attrs.evolve(leaf, on=names[leaf.on])
         return leaf
 

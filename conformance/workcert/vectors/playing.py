@@ -13,6 +13,7 @@ from workcert.cases.model import (
     Call,
     Case,
     Crash,
+    Damage,
     Frozen,
     Inject,
     Misuse,
@@ -88,6 +89,10 @@ class _Player:
                     raise NotExportable("a process that is killed: what it leaves behind is one of two states")
                 case Misuse():
                     raise NotExportable("a handle that is misused: a store may refuse that in its own way")
+                case Damage():
+                    raise NotExportable("a file that is damaged: what a store can make of it is its own affair")
+                case Frozen(point=int()):
+                    raise NotExportable("a call held at a point: what its statements are is the store's own affair")
                 case Frozen():
                     raise NotExportable("a call held between its halves: only a store that can pause is asked for it")
 

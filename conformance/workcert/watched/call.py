@@ -30,13 +30,13 @@ class CallWatch:
     ticket: int | None = None
     _is_held: bool = False
 
-    def point(self, label: str) -> None:
+    def point(self, statement: object) -> None:
         """Another call could come here. What the callback itself does has no points."""
         if self.on_point is None or self._is_held:
             return
         self._is_held = True
         try:
-            self.on_point(label)
+            self.on_point(labelled(statement))
         finally:
             self._is_held = False
 
@@ -51,10 +51,10 @@ class CallWatch:
         finally:
             self._is_held = False
 
-    def statement(self, label: str) -> None:
+    def statement(self, statement: object) -> None:
         if not self._is_held:
             self.statements += 1
-        self.point(label)
+        self.point(statement)
 
 
 _CURRENT: Final[ContextVar[CallWatch | None]] = ContextVar("workcert_call", default=None)

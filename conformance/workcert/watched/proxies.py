@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from workcert.watched.call import AFTER_COMMIT, current, labelled, ticket, verb_of
+from workcert.watched.call import AFTER_COMMIT, current, ticket, verb_of
 
 Value = TypeVar("Value")
 _BEGINS: Final = frozenset({"BEGIN", "START"})
@@ -83,10 +83,10 @@ class ConnectionProxy(_Proxy):
         """Run one statement, with the points around it."""
         verb = verb_of(sql)
         if verb in ("COMMIT", "END", "ROLLBACK", "ABORT"):
-            return self._ended(verb, run, labelled(sql))
+            return self._ended(verb, run, sql)
         watch, transaction = current(), self._transaction
         if watch is not None:
-            watch.statement(labelled(sql))
+            watch.statement(sql)
         taken = ticket()
         value = run()
         if verb in _BEGINS:
@@ -97,10 +97,10 @@ class ConnectionProxy(_Proxy):
                 watch.committed(self, taken)
         return value
 
-    def _ended(self, verb: str, run: Callable[[], Value], label: str = "") -> Value:
+    def _ended(self, verb: str, run: Callable[[], Value], statement: object = None) -> Value:
         watch, transaction = current(), self._transaction
         if watch is not None:
-            watch.statement(label or verb)
+            watch.statement(statement or verb)
         taken = ticket()
         value = run()
         wrote, transaction.wrote, transaction.is_open = transaction.wrote, False, False

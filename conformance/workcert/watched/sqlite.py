@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, TypeVar
 
-from workcert.watched.call import AFTER_COMMIT, current, labelled, ticket, verb_of
+from workcert.watched.call import AFTER_COMMIT, current, ticket, verb_of
 
 Value = TypeVar("Value")
 FACTORY_PLACE: Final = 5
@@ -85,7 +85,7 @@ def _seen(connection: Any, sql: object, run: Callable[[], Value]) -> Value:
         connection._changes_before = connection.total_changes
     if watch is None:
         return run()
-    watch.statement(labelled(sql))
+    watch.statement(sql)
     taken = ticket()
     value = run()
     if connection.in_transaction:

@@ -116,11 +116,11 @@ def _case(of: Case, name: str, steps: tuple[Step, ...]) -> Case:
     return Case(attrs.evolve(header, abilities=abilities), steps)
 
 
-def at_point(target: Target, point: int) -> Case:
-    """The case of a target with the kill at this point."""
+def at_point(target: Target, point: int, disk: str | None = None) -> Case:
+    """The case of a target with the kill at this point, or with a disk that fails there."""
 
     def moved(step: Step) -> Step:
         is_it = isinstance(step, Crash) and step.id == target.killed
-        return attrs.evolve(step, point=point) if is_it and isinstance(step, Crash) else step
+        return attrs.evolve(step, point=point, disk=disk) if is_it and isinstance(step, Crash) else step
 
     return attrs.evolve(target.case, steps=tuple(map(moved, target.case.steps)))

@@ -22,7 +22,7 @@ from typing import Final
 import attrs
 
 from workcert.adversity.handles.clocks import Skewed
-from workcert.adversity.handles.skewed_jobs import Skewing, told_of
+from workcert.adversity.handles.skewed_jobs import NEEDED, Skewing, told_of
 from workcert.adversity.part import SUITE
 from workcert.backends.registry import BackendError
 from workcert.cases.model import Call, Case, Header
@@ -32,6 +32,7 @@ from workcert.judge.verdict import Failure, Kind
 from workcert.ordinary import WORKLOAD_REQUEST
 from workcert.references import Ref
 from workcert.run.calling import Answered, CallHung
+from workcert.run.case import NO_METHOD
 from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Emit, StepJudged, Tallied, Verdict
 from workcert.run.execution import Execution
@@ -165,7 +166,11 @@ def workload_case(ahead_s: int) -> Case:
 def _jobs(store: StoreUnderTest, ahead_s: int, first: Child, second: Child) -> CaseEnded:
     name = f"{NAME}, {'ahead' if ahead_s > 0 else 'behind'}"
     binding = store.backend.binding
-    skewing = Skewing(binding, Elsewhere(first, binding), Elsewhere(second, binding))
+    methods = frozenset(call for call in binding.calls.calls if hasattr(store.reader(), call))
+    lacking = sorted(NEEDED - methods)
+    if lacking:
+        return CaseEnded(SUITE, name, Verdict.SKIPPED, reason=f"{NO_METHOD}{', '.join(lacking)}")
+    skewing = Skewing(binding, Elsewhere(first, binding), Elsewhere(second, binding), methods)
     try:
         skewing.run()
     except CallHung as hung:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from workcert.binding import Binding
+from workcert.judge.hidden import shows
 from workcert.ordinary import ENVELOPE
 from workcert.raised import told
 from workcert.soak.accounts import broken_invariants
@@ -18,6 +19,8 @@ LEASE_MS: Final = 60_000
 EACH: Final = 4
 """Jobs that each process enqueues."""
 MANY: Final = 100
+NEEDED: Final = frozenset({"enqueue", "admit", "renew", "ack", "reclaim_expired", "promote_due"})
+"""The calls without which nothing can be tried."""
 
 
 class BrokenError(Exception):
@@ -31,6 +34,8 @@ class Skewing:
     binding: Binding
     first: Any
     second: Any
+    methods: frozenset[str]
+    """The calls that the store has."""
     log: list[str] = field(factory=list)
     broken: tuple[tuple[str, ...], str] | None = None
     fences: dict[str, int] = field(factory=dict)
@@ -173,7 +178,10 @@ class Skewing:
         self.call(who, "promote_due", limit=MANY)
 
     def account(self) -> None:
-        """Every job is there, and where it should be; both processes see the same."""
+        """Every job is there, and where it should be; both processes see the same. Of a store that shows no rows only
+        answers are judged."""
+        if "get_job" not in self.methods:
+            return
         for job in (job for jobs in self.enqueued.values() for job in jobs):
             rows = [self.call(who, "get_job", job_id=job, include_payload=True) for who in ("A", "B")]
             if any(row is None for row in rows):
@@ -183,6 +191,8 @@ class Skewing:
             self._stands(job, rows[0])
 
     def _stands(self, job: str, row: Any) -> None:
+        if not shows(row, ("state",)):
+            return
         if (row.state == "completed") != (job in self.finished):
             expected = "completed" if job in self.finished else "unfinished"
             raise BrokenError("JOB-GEN-09", f"{job} is {row.state}, and should be {expected}")
