@@ -105,7 +105,7 @@ class _Tried:
 
     def _cannot(self, way: Way, cases: list[Case]) -> str:
         if not cases:
-            return "the store has no call for it"
+            return "no call that was found can be misused in this way"
         reasons = [lacking(case, self.store.backend) for case in cases]
         if all(reasons):
             return reasons[0]
