@@ -172,7 +172,6 @@ class DoublingWorkload(Around):
 @define
 class WrongJobs(SqliteJobsBackend):
     around: type[Around] = field(kw_only=True)
-    dbapi: None = None
 
     def open(self, place: Place, config: Mapping[str, Any]) -> Any:
         return self.around(super().open(place, config))
@@ -181,7 +180,6 @@ class WrongJobs(SqliteJobsBackend):
 @define
 class WrongWorkload(SqliteBackend):
     around: type[Around] = field(kw_only=True)
-    dbapi: None = None
 
     def open(self, place: Place, config: Mapping[str, Any]) -> Any:
         return self.around(super().open(place, config))
