@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import attrs
 from attrs import frozen
 
 from workcert.backends.registry import LoadedBackend
-from workcert.binding import Binding
+from workcert.binding import Binding, bindings
 from workcert.cases.cost import weight
 from workcert.cases.model import Call, Case, Crash, Step, Transaction, required_abilities, unrolled
 from workcert.cases.write import write
@@ -41,16 +42,24 @@ def targets(backend: LoadedBackend) -> tuple[Target, ...]:
     """One for each operation that changes something, a second one where a call of it changes several records, and one
     for each way to open the store, in the order of names."""
     shortest: dict[str, tuple[tuple[int, int], Target]] = {}
-    for case in every_case(backend.binding.name):
-        if lacking(case, backend) or weight(case) > HEAVIEST:
+    for case, acting in _played(backend.binding.name):
+        if lacking(case, backend):
             continue
-        for position, name, operation in _acting(backend.binding, case):
+        for position, name, operation in acting:
             size = (position, len(write(Case(case.header, case.steps[: position + 1]))))
             known = shortest.get(name)
             if known is None or size < known[0]:
                 shortest[name] = (size, _target(case, position, name, operation))
     found = [target for _size, target in shortest.values()]
     return tuple(sorted([*found, *_openings(found)], key=lambda target: target.name))
+
+
+@cache
+def _played(contract: str) -> tuple[tuple[Case, tuple[tuple[int, str, str], ...]], ...]:
+    """Each case that leads somewhere on a short way, with the steps of it that change something."""
+    binding = bindings()[contract]
+    light = (case for case in every_case(contract) if weight(case) <= HEAVIEST)
+    return tuple((case, tuple(_acting(binding, case))) for case in light)
 
 
 def _acting(binding: Binding, case: Case) -> Iterator[tuple[int, str, str]]:
