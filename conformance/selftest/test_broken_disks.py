@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ STORES = Path(__file__).parent / "crashing" / "stores.py"
 FILE = "jobs.db"
 
 
+@cache
 def backend(name: str) -> LoadedBackend:
     (found,) = find(f"{STORES}:{name}")
     return found
@@ -86,22 +88,13 @@ def test_a_right_store_refuses_restores_or_shows_an_earlier_state() -> None:
 def test_a_file_that_the_store_has_not_leaves_the_step_out() -> None:
     run = damage_run("RIGHT_JOBS", Damage("d", "queue.log", "removed"))
     assert run.verdict is Verdict.PASSED
-    assert not run.steps[-1].applicable
-    assert "it has jobs.db" in run.steps[-1].note
+    left_out = next(each for each in run.steps if each.id == "d" and not each.applicable)
+    assert "it has jobs.db" in left_out.note
 
 
 def test_what_is_done_to_a_file() -> None:
     kinds = list(damages("f", 3 * 4096, 2))
-    assert [each.how for each in kinds] == [
-        "removed",
-        "cut",
-        "cut",
-        "cut",
-        "cut",
-        "zeroed",
-        "overwritten",
-        "overwritten",
-    ]
+    assert [each.how for each in kinds] == ["removed", *["cut"] * 4, "zeroed", *["overwritten"] * 2]
     content = bytes(range(1, 11))
     assert damaged(content, Damage("d", "f", "removed")) is None
     assert damaged(content, Damage("d", "f", "cut", 3)) == content[:3]
