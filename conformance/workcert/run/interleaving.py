@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -15,6 +16,7 @@ from workcert.judge.together import judge_together
 from workcert.judge.verdict import TOGETHER, Failure, Kind, StepRun
 from workcert.run.calling import Answered, Observed, observe
 from workcert.run.literal import brief, expectation_differences
+from workcert.run.others import stray_rows
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
 from workspec.core.interpreter import decide
@@ -118,7 +120,7 @@ def run_together(execution: Execution, step: Together) -> StepRun:
         execution.put(call, seen)
     # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
     # written in the header of its case.
-    failure = judge_together(execution.judge, calls, observed, execution.read)
+    failure = judge_together(execution.judge, calls, observed, execution.read, partial(stray_rows, execution))
     if failure is None and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, observed)
     execution.history.append(execution.judge.state)
