@@ -188,6 +188,30 @@ class Optimist(JobStore):
             return
 
 
+class Anew(JobsBackend):
+    """Takes a file that it cannot read for none."""
+
+    def open(self, place: Any, config: Mapping[str, Any]) -> Any:
+        try:
+            return super().open(place, config)
+        except StoreUnavailable:
+            for path in place.path.iterdir():
+                path.unlink()
+            return super().open(place, config)
+
+
+class Plain(JobsBackend):
+    """Says in its own way that its file is damaged."""
+
+    def open(self, place: Any, config: Mapping[str, Any]) -> Any:
+        try:
+            return super().open(place, config)
+        except StoreUnavailable as error:
+            raise ValueError("malformed") from error
+
+
+ANEW = Anew()
+PLAIN = Plain()
 RIGHT_WORKLOAD = WorkloadBackend(lambda real: real)
 RIGHT_JOBS = JobsBackend()
 SPLIT_WORKLOAD = WorkloadBackend(Split)

@@ -169,7 +169,7 @@ class _Group:
 
     def _add(self, place: int, each: Overlap) -> None:
         for key, seen, contract in _parts(self.judge, each):
-            if self.passes_over and isinstance(seen, Answered) and seen.value == [] and key is not None:
+            if self.passes_over and key is not None and isinstance(seen, Answered) and seen.value in ([], 0):
                 self.lost.append((place, key))
                 continue
             if contract is not None:
@@ -210,8 +210,8 @@ def _parts(judge: Judge, each: Overlap) -> Iterator[tuple[str | None, Observed, 
     located = (operation.locate(evolve(scope, element=element)) for element in operation.elements(scope))
     keys = [str(key) for key in dict.fromkeys((*located, *told))]
     tells = isinstance(answer, list | tuple) and len(told) == len(answer)
-    if not keys or (len(keys) == 1 and not tells):
-        yield None, each.observed, None
+    if not tells and len(keys) < 2:
+        yield (keys[0] if keys else None), each.observed, None
         return
     if isinstance(each.observed, Answered) and not tells:
         raise Undecided(f"{each.call.name} does not tell to which of several records it came")

@@ -32,8 +32,15 @@ class Undecided(Exception):  # noqa: N818 - no verdict, which is no error
     """The search of an order was given up: nobody knows whether there is one."""
 
 
-def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Observed], read: Read) -> Failure | None:
-    """None if some order fits, else the failure of the order that came furthest.
+def judge_together(
+    judge: Judge,
+    calls: Sequence[Made],
+    observed: Sequence[Observed],
+    read: Read,
+    rest: Callable[[], Failure | None] = lambda: None,
+) -> Failure | None:
+    """None if some order fits, else the failure of the order that came furthest. ``rest``: why the store is not as the
+    judge has it, in what no row shows.
 
     Raises:
         Undecided: too many orders would have to be tried.
@@ -48,7 +55,7 @@ def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Obser
     if losers and not winners:
         text = f"every call was refused with {contract.conflict_code}; nobody can have won"
         return Failure(contract.conflict_requirements, Kind.ORDER, text)
-    search = Search(judge, calls, observed, read, kinds_of(calls, observed, judge.state))
+    search = Search(judge, calls, observed, read, kinds_of(calls, observed, judge.state), rest=rest)
     if search.finds(frozenset(winners), []):
         return None
     cause = search.cause

@@ -170,6 +170,10 @@ def _judged(execution: Execution, step: Damage, seen: Seen) -> tuple[str, Failur
     if not misfit:
         return f"{REFUSED}: {seen.refusal}" if seen.refusal else RIGHT, None
     if any(not _misfit(execution, state, seen) for state in earlier):
+        if step.how == "zeroed" and step.at == 0 and execution.runs and execution.runs[-1].call == "restart":
+            # Nothing was on its way to another file, and what does not begin as its file should is easily known.
+            text = f"{where} at its beginning, and the store shows an earlier state as if nothing had been"
+            return "", Failure(ids, Kind.RESTART, text)
         return EARLIER, None
     if step.how == "overwritten":
         return UNNOTICED, None

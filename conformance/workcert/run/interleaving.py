@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -16,6 +17,7 @@ from workcert.judge.verdict import TOGETHER, Failure, Kind, StepRun
 from workcert.run.calling import Answered, Observed, Unavailable, observe
 from workcert.run.literal import brief, expectation_differences
 from workcert.run.misuse import ACCIDENTS, kind_of
+from workcert.run.others import stray_rows
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
 from workspec.core.interpreter import decide
@@ -125,7 +127,7 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
     # written in the header of its case.
     judged = [seen for index, seen in enumerate(observed) if index not in refused]
-    failure = judge_together(execution.judge, calls, judged, execution.read)
+    failure = judge_together(execution.judge, calls, judged, execution.read, partial(stray_rows, execution))
     if failure is None and not refused and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, observed)
     execution.history.append(execution.judge.state)

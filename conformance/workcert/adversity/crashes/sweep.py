@@ -25,7 +25,7 @@ MOST_POINTS: Final = 500
 """A call that comes to more is left there."""
 POINTS: Final = "points"
 ANSWERED: Final = "after its answer"
-ON_DISKS: Final = {Effort.QUICK: 1, Effort.CI: 3, Effort.DEEP: 1000}
+ON_DISKS: Final = {Effort.QUICK: 1, Effort.CI: 2, Effort.DEEP: 1000}
 """Operations that are tried on disks that fail: what one call does about an error, nearly all do."""
 
 
@@ -84,7 +84,7 @@ def fail_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> Non
 def wanted(store: StoreUnderTest, options: Options) -> tuple[Target, ...]:
     """The targets of the operations that are asked for; all where none is named."""
     ids = wanted_ids(options.only, store.backend)
-    found = targets(store.backend)
+    found = targets(store.backend, finely=options.effort is Effort.DEEP)
     return tuple(target for target in found if not ids or ids & requirements_of(store, target))
 
 

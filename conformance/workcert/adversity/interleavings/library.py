@@ -51,7 +51,8 @@ def case_from(binding: Binding, meeting: Meeting) -> Case:
         first.header,
         name=f"{contract.name}/{held.call}-against-{idle}{other.call}".replace("_", "-"),
         title=f"{held.call} is held, and {other.call}{finding} comes between",
-        requirements=contract.conflict_requirements,
+        # The first says that calls which meet do as if one came after the other; the rest, what a loser is told.
+        requirements=contract.conflict_requirements[:1],
         profiles=tuple(sorted(meeting.needs)),
         abilities=("points", "second_handle"),
         config={BUSY_TIMEOUT_MS: 0},
