@@ -11,7 +11,7 @@ from workcert.adversity.handles.crowds import crowds
 from workcert.adversity.handles.skew import run_skews
 from workcert.adversity.handles.targets import TRANSACTION, Target, misused, shared, targets
 from workcert.adversity.part import SUITE, Part
-from workcert.cases.model import Case, Misuse, Way
+from workcert.cases.model import HOLDING, Case, Misuse, Way
 from workcert.children import cannot
 from workcert.run.case import CaseRun, lacking, run_case
 from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case, wanted_ids
@@ -88,10 +88,8 @@ class _Tried:
         for case in cases:
             run = self._run(case)
             for step in run.steps if run.verdict is Verdict.PASSED else ():
-                if step.note.startswith(f"{way.value}: {REFUSED}") and step.applicable:
-                    self.emit(Tallied(NAME, WORDS[way], REFUSED))
-                elif step.note == f"{way.value}: {RIGHT}":
-                    self.emit(Tallied(NAME, WORDS[way], RIGHT))
+                if step.note.startswith(f"{way.value}: ") and step.applicable:
+                    self.emit(Tallied(NAME, WORDS[way], _outcome(way, step.note)))
 
     def at_once(self) -> None:
         """Every operation by two threads at once, and crowds of different ones."""
@@ -120,6 +118,13 @@ class _Tried:
         self.emit(ExamplesRun(NAME, self._done, self._steps))
         emit_case(self.store, SUITE, case, _unless_made(case, run), self.emit, self.shrinking)
         return run
+
+
+def _outcome(way: Way, note: str) -> str:
+    """Where a call is held, which of the two it is may hang on who is quicker, and both are right."""
+    if way in HOLDING:
+        return TRIED
+    return REFUSED if note.startswith(f"{way.value}: {REFUSED}") else RIGHT
 
 
 def _unless_made(case: Case, run: CaseRun) -> CaseRun:
