@@ -43,6 +43,8 @@ def workload() -> Binding:
         impossible=_in_its_file,
         asked_by=_asked_by,
         kept=(facts.Facts,),
+        killed=("WRK-GEN-01", "WRK-INV-14"),
+        creating=lambda name, record: vocabulary.Admitted(record, True) if name == "admit" else None,
         referred={"admit": ("workload.workload_id",), "claim": ("claim_id", "fencing_token")},
     )
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -19,6 +20,12 @@ FORMAT: Final = 1
 
 UNCHANGED: Final = "unchanged"
 """As ``record`` of a step: neither the record nor its row version moved."""
+
+DISKS: Final = ("full", "write_error", "sync_error")
+"""How a disk fails: it is full from a write on; a write fails; waiting until something is written fails."""
+DAMAGES: Final = ("removed", "cut", "zeroed", "overwritten")
+OPENING: Final = "open"
+"""As the step of a crash: opening the store."""
 
 Value: TypeAlias = Any
 Matcher: TypeAlias = Any
@@ -96,13 +103,15 @@ class Inject:
 
 @frozen
 class Together:
-    """Calls at once, each on a handle of its own; every round runs the whole case on a fresh store."""
+    """Calls at once, each on a handle of its own; every round runs the whole case on a fresh store. ``shared``: all on
+    one handle, which may refuse a call that meets another one."""
 
     id: str
     calls: tuple[Call, ...]
     rounds: int = 1
     expect_one_of: tuple[tuple[Expectation, ...], ...] | None = None
     note: str | None = None
+    shared: bool = False
 
 
 @frozen
@@ -140,16 +149,89 @@ class Transaction:
 
 
 @frozen
+class Crash:
+    """``step`` is made in a process of its own, which is killed at its ``point``-th pause point, counted from 1; beyond
+    the last, as soon as it has answered. None: opening the store. All handles are closed before, and opened again
+    afterwards: the state is the one before the step or the one after it.
+
+    ``disk``: one of `DISKS`. The process is then not killed at a point: its ``point``-th write to a file of the store
+    fails so, and it is killed after its answer."""
+
+    id: str
+    step: Call | Transaction | None
+    point: int
+    disk: str | None = None
+    note: str | None = None
+
+
+@frozen
+class Damage:
+    """All that has the store open is gone at once; then one of its files is found damaged, and it is opened again. The
+    last step of a case.
+
+    ``file``: its name in the place of the store. ``how``: one of `DAMAGES`; ``at`` and ``length`` in bytes: it is cut
+    to ``at``, or so many of its bytes from there on are others.
+    """
+
+    id: str
+    file: str
+    how: str
+    at: int = 0
+    length: int = 0
+    note: str | None = None
+
+
+class Way(StrEnum):
+    """How a handle is used that was opened for another use."""
+
+    OTHER_THREAD = "other_thread"
+    """By a thread that has not opened it."""
+    FORKED = "forked"
+    """By a process that was forked when it was open."""
+    CLOSED = "closed"
+    CLOSED_TWICE = "closed_twice"
+    CLOSED_MEANWHILE = "closed_meanwhile"
+    """Closed by another thread while it is held in the call, after it has read and before it commits."""
+    RESTARTED_MEANWHILE = "restarted_meanwhile"
+    """All others on the store are closed and opened again while it is held so."""
+    LEFT_OPEN = "left_open"
+    """A transaction: nobody ends it before its process ends."""
+
+
+@frozen
+class Misuse:
+    """The step is made in this way: right, or refused clearly and without a trace. A closed handle is opened again at
+    its next use."""
+
+    id: str
+    step: Call | Transaction
+    way: Way
+    note: str | None = None
+
+
+@frozen
 class Repeat:
     """``steps``, ``times`` times over; `unrolled` gives them one by one."""
 
     id: str
     times: int
-    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction, ...]
+    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash | Damage | Misuse, ...]
     note: str | None = None
 
 
-Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction
+NEEDED_BY: Final[Mapping[Way, set[str]]] = {
+    Way.FORKED: {"kill"},
+    Way.LEFT_OPEN: {"kill"},
+    Way.CLOSED: {"second_handle"},
+    Way.CLOSED_TWICE: {"second_handle"},
+    Way.CLOSED_MEANWHILE: {"second_handle"},
+    Way.RESTARTED_MEANWHILE: {"second_handle"},
+}
+"""The abilities without which a handle cannot be used in this way."""
+HOLDING: Final = frozenset({Way.CLOSED_MEANWHILE, Way.RESTARTED_MEANWHILE})
+"""These hold a call, by the ability ``pause``, or ``points`` where that is not there."""
+
+Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction | Crash | Damage | Misuse
 Step: TypeAlias = Plain | Repeat
 
 
@@ -168,6 +250,10 @@ def within(step: Step) -> tuple[Plain, ...]:
             return (held, *during)
         case Transaction(calls=calls, after=after):
             return (*calls, *after)
+        case Crash(step=killed):
+            return () if killed is None else (killed,)
+        case Misuse(step=made):
+            return (made,)
         case Repeat(steps=steps):
             return steps
     return ()
@@ -211,6 +297,10 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed.add("inject")
             case Frozen(point=point):
                 needed.add("pause" if point is None else "points")
+            case Crash() | Damage():
+                needed |= {"kill", "restart"}
+            case Misuse(way=way):
+                needed |= NEEDED_BY.get(way, set())
     return frozenset(needed)
 
 
@@ -226,4 +316,6 @@ def _named(step: Any, names: Mapping[str, str]) -> Any:
         case Transaction(calls=calls, after=after):
             changes["calls"] = tuple(_named(call, names) for call in calls)
             changes["after"] = tuple(_named(call, names) for call in after)
+        case Crash(step=made) | Misuse(step=made) if made is not None:
+            changes["step"] = _named(made, names)
     return attrs.evolve(step, **changes)

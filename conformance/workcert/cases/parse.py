@@ -11,20 +11,27 @@ from attrs import define
 from workcert.backends.protocol import Ability
 from workcert.cases.contracts import Contract, contracts
 from workcert.cases.model import (
+    DAMAGES,
+    DISKS,
     FORMAT,
+    OPENING,
     UNCHANGED,
     Call,
     Case,
+    Crash,
+    Damage,
     Expectation,
     Frozen,
     Header,
     Inject,
+    Misuse,
     Reopen,
     Repeat,
     Restart,
     Step,
     Together,
     Transaction,
+    Way,
     every_step,
     required_abilities,
 )
@@ -33,7 +40,19 @@ from workcert.codec import CodecError, parse_json
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "repeat", "reopen")
+_KINDS: Final = (
+    "call",
+    "restart",
+    "inject",
+    "together",
+    "frozen",
+    "tx",
+    "crash",
+    "damage",
+    "misuse",
+    "repeat",
+    "reopen",
+)
 _HEADER: Final = frozenset(
     {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
@@ -41,9 +60,12 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "call": frozenset({"id", "on", "call", "args", "expect", "record", "of", "version", "note"}),
     "restart": frozenset({"id", "restart", "note"}),
     "inject": frozenset({"id", "on", "inject", "version", "note"}),
-    "together": frozenset({"id", "together", "rounds", "expect_one_of", "note"}),
+    "together": frozenset({"id", "together", "rounds", "expect_one_of", "shared", "note"}),
     "frozen": frozenset({"id", "frozen", "during", "point", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
+    "crash": frozenset({"id", "crash", "point", "disk", "note"}),
+    "damage": frozenset({"id", "damage", "how", "at", "length", "note"}),
+    "misuse": frozenset({"id", "misuse", "way", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
     "reopen": frozenset({"id", "on", "reopen", "note"}),
 }
@@ -77,6 +99,8 @@ def parse(text: str, source: str = "<case>", known: Mapping[str, Contract] | Non
     if end != len(steps):
         raise reader.fault(f"the end line says {end} steps, the file has {len(steps)}", _CUT_SHORT)
     case = Case(header, tuple(steps))
+    if any(isinstance(step, Damage) for step in every_step(tuple(steps[:-1]))):
+        raise reader.fault("a step after a damage step", "nothing is asked of a store whose files are damaged")
     missing = sorted(required_abilities(case) - set(header.abilities))
     if missing:
         reader.line = 1
@@ -155,6 +179,10 @@ class _Steps(Reader):
             raise self.fault("a reopen step outside of 'during'", 'make it while a call is held at a "point"')
         if inside in ("together", "frozen", "during", "tx") and kind not in ("call", "reopen"):
             raise self.fault(f"a {kind} step inside a {inside} step", "put only calls there")
+        if inside == "crash" and kind not in ("call", "tx"):
+            raise self.fault(f"a {kind} step inside a crash step", f'put a call or a tx there, or "{OPENING}"')
+        if inside == "misuse" and kind not in ("call", "tx"):
+            raise self.fault(f"a {kind} step inside a misuse step", "put a call or a tx there")
         if inside == "repeat" and kind == "repeat":
             raise self.fault("a repeat inside a repeat", "write the inner one out")
         timed = {self.contract.time} if kind in ("call", "tx") else set()
@@ -180,6 +208,12 @@ class _Steps(Reader):
                 return self.frozen(raw, step_id, note)
             case "tx":
                 return self.transaction(raw, step_id, note)
+            case "crash":
+                return self.crash(raw, step_id, note)
+            case "misuse":
+                return self.misuse(raw, step_id, note)
+            case "damage":
+                return self.damage(raw, step_id, note)
         return self.repeat(raw, step_id, note)
 
     def new_id(self, raw: Mapping[str, Any]) -> str:
@@ -272,9 +306,12 @@ class _Steps(Reader):
             calls.append(self.bare(self.step(inner, inside="together"), ("expect", "record", "version")))
             # They run at once, so none can wait for the answer of another.
             self.answered = set(before)
-        if len({call.on for call in calls}) != len(calls) or len(calls) < 2:
-            cause = "together needs two calls or more, each on a handle of its own"
-            raise self.fault(cause, "name more handles")
+        shared = raw.get("shared", False)
+        if type(shared) is not bool:
+            raise self.fault("'shared' is neither true nor false", "leave it out, or write true")
+        if len({call.on for call in calls}) != (1 if shared else len(calls)) or len(calls) < 2:
+            cause = "together needs two calls or more, each on a handle of its own, or all on one that is shared"
+            raise self.fault(cause, "name one handle" if shared else "name more handles")
         if self.contract.instant is None and len({call.at for call in calls}) > 1:
             raise self.fault("calls at once with different times", "a store has one clock; give them all one instant")
         self.answered |= {call.id for call in calls}
@@ -282,7 +319,7 @@ class _Steps(Reader):
         if type(rounds) is not int or rounds < 1:
             raise self.fault(f"rounds {rounds!r}", "write an integer from 1")
         allowed = self.allowed(raw["expect_one_of"], len(calls)) if "expect_one_of" in raw else None
-        return Together(step_id, tuple(calls), rounds, allowed, note)
+        return Together(step_id, tuple(calls), rounds, allowed, note, shared)
 
     def allowed(self, raw: Any, width: int) -> tuple[tuple[Expectation, ...], ...]:
         rows = raw if isinstance(raw, list) else []
@@ -355,6 +392,52 @@ class _Steps(Reader):
                 cause = f"{member!r} on {call.id!r} has no meaning here"
                 raise self.fault(cause, "see FORMAT.md, together and frozen")
         return call
+
+    def crash(self, raw: dict[str, Any], step_id: str, note: str | None) -> Crash:
+        point = self.need(raw, "point", int, "a crash step")
+        if point < 1:
+            raise self.fault(f"point {point}", "points are counted from 1")
+        disk = self.need(raw, "disk", str, "a crash step") if "disk" in raw else None
+        if disk not in (None, *DISKS):
+            raise self.fault(f"disk {disk!r}", f"known are {listed(DISKS)}")
+        if raw["crash"] == OPENING:
+            if disk is not None:
+                raise self.fault("opening a store on a disk that fails", "make a call there")
+            return Crash(step_id, None, point, None, note)
+        step = self.step(self.object(raw["crash"], "the step of a crash"), inside="crash")
+        if isinstance(step, Call):
+            self.bare(step, ("expect", "record", "of", "version"))
+        elif step.after:
+            raise self.fault("'after' of a transaction that is killed", "nothing can be called with it any more")
+        elif disk is not None:
+            raise self.fault("a transaction on a disk that fails", "make a call there")
+        return Crash(step_id, step, point, disk, note)
+
+    def damage(self, raw: dict[str, Any], step_id: str, note: str | None) -> Damage:
+        file = self.need(raw, "damage", str, "a damage step")
+        if not file or "\0" in file or file.startswith("/") or ".." in file.split("/"):
+            raise self.fault(f"file {file!r}", "name a file in the place of the store")
+        how = self.need(raw, "how", str, "a damage step")
+        if how not in DAMAGES:
+            raise self.fault(f"damage {how!r}", f"known are {listed(DAMAGES)}")
+        at, length = raw.get("at", 0), raw.get("length", 0)
+        if type(at) is not int or type(length) is not int or min(at, length) < 0:
+            raise self.fault("'at' or 'length' of a damage step", "write integers from 0, in bytes")
+        return Damage(step_id, file, how, at, length, note)
+
+    def misuse(self, raw: dict[str, Any], step_id: str, note: str | None) -> Misuse:
+        name = self.need(raw, "way", str, "a misuse step")
+        if name not in frozenset(Way):
+            raise self.fault(f"unknown way {name!r}", f"known are {listed(way.value for way in Way)}")
+        way = Way(name)
+        step = self.step(self.object(raw["misuse"], "the step of a misuse"), inside="misuse")
+        if isinstance(step, Transaction) != (way is Way.LEFT_OPEN):
+            raise self.fault(f"a step that cannot be misused by {way.value}", "left_open takes a tx, the others a call")
+        if isinstance(step, Call):
+            self.bare(step, ("expect", "record", "of", "version"))
+        elif step.after:
+            raise self.fault("'after' of a transaction that is left open", "it has no end")
+        return Misuse(step_id, step, way, note)
 
     def repeat(self, raw: dict[str, Any], step_id: str, note: str | None) -> Repeat:
         times = self.need(raw, "repeat", int, "a step")

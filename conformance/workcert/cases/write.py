@@ -8,12 +8,16 @@ from workcert.cases.contracts import contracts
 from workcert.cases.matcher import MATCHER_FORMS
 from workcert.cases.model import (
     FORMAT,
+    OPENING,
     Call,
     Case,
+    Crash,
+    Damage,
     Expectation,
     Frozen,
     Header,
     Inject,
+    Misuse,
     Ok,
     Reopen,
     Repeat,
@@ -66,6 +70,8 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written = {"id": step.id, "on": step.on, "inject": encode(step.record), "version": step.version}
         case Together():
             written = {"id": step.id, "together": [_step(call, time) for call in step.calls], "rounds": step.rounds}
+            if step.shared:
+                written["shared"] = True
             if step.expect_one_of is not None:
                 written["expect_one_of"] = [[_expectation(e) for e in row] for row in step.expect_one_of]
         case Frozen():
@@ -82,6 +88,15 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written["end"] = step.end
             if step.after:
                 written["after"] = [_inside(call, time) for call in step.after]
+        case Crash():
+            written = {"id": step.id, "crash": OPENING if step.step is None else _step(step.step, time)}
+            written["point"] = step.point
+            if step.disk is not None:
+                written["disk"] = step.disk
+        case Damage():
+            written = {"id": step.id, "damage": step.file, "how": step.how, "at": step.at, "length": step.length}
+        case Misuse():
+            written = {"id": step.id, "misuse": _step(step.step, time), "way": step.way.value}
         case Repeat():
             written = {"id": step.id, "repeat": step.times, "steps": [_step(inner, time) for inner in step.steps]}
     return written if step.note is None else {**written, "note": step.note}

@@ -11,16 +11,22 @@ from attrs import frozen
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import WISHES
 from workcert.cases.model import (
+    HOLDING,
     Case,
+    Crash,
     Frozen,
+    Misuse,
     Plain,
+    Step,
     Together,
     Transaction,
+    Way,
     calls_of,
     every_step,
     required_abilities,
     unrolled,
 )
+from workcert.children import cannot
 from workcert.judge.together import Undecided
 from workcert.judge.verdict import Failure, StepRun
 from workcert.run.calling import CallHung
@@ -51,10 +57,24 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     options = sorted(set(case.header.config) - backend.configurable - WISHES)
     if options and backend.binding.configured:
         return f"the backend cannot be opened with {', '.join(options)} (configurable)"
+    if holds(case) and not (backend.can("pause") or backend.can("points")):
+        return "the backend lacks the ability pause, and points too"
+    killed = any(_is_elsewhere(step) for step in every_step(case.steps))
+    if killed and cannot(backend):
+        return cannot(backend)
     abilities = sorted({*required_abilities(case), *case.header.abilities} - backend.abilities)
     if abilities:
         return f"the backend lacks the ability {', '.join(abilities)}"
     return ""
+
+
+def holds(case: Case) -> bool:
+    """A handle of it is misused while it is held in a call."""
+    return any(isinstance(step, Misuse) and step.way in HOLDING for step in every_step(case.steps))
+
+
+def _is_elsewhere(step: Step) -> bool:
+    return isinstance(step, Crash) or (isinstance(step, Misuse) and step.way in (Way.FORKED, Way.LEFT_OPEN))
 
 
 NO_METHOD: Final = "the store has no "
@@ -114,7 +134,7 @@ def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
     if not backend.can("pause"):
         return
     for block in blocks:
-        if len(block.calls) == 2:
+        if len(block.calls) == 2 and not block.shared:
             first, second = block.calls
             yield _with(case, block, Frozen(block.id, first, (second,), block.note))
             yield _with(case, block, Frozen(block.id, second, (first,), block.note))
@@ -135,13 +155,15 @@ def _with(case: Case, block: Together, instead: Frozen | Together) -> Case:
 
 def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None, tries_on: bool) -> CaseRun:
     try:
-        store.begin(case.header.config, watched=is_watched(case))
+        is_made = bool(case.steps) and isinstance(case.steps[0], Crash) and case.steps[0].step is None
+        begin = store.fresh if is_made else store.begin
+        begin(case.header.config, watched=is_watched(case) or (holds(case) and not store.backend.can("pause")))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
         execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on
-        for name in case.header.handles:
+        for name in () if is_made else case.header.handles:
             # Opened before the first step: one that is opened later has seen all, and shows no stale view.
             store.handle(name)
-        if case.steps:
+        if case.steps and not is_made:
             why = lacking_methods(case, store.handle(case.header.handles[0]))
             if why:
                 return CaseRun(Verdict.SKIPPED, reason=why)

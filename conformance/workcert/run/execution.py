@@ -9,7 +9,18 @@ import attrs
 from attrs import define, field
 
 from workcert.binding import WISHES, Binding
-from workcert.cases.model import Call, Frozen, Inject, Plain, Restart, Together, Transaction
+from workcert.cases.model import (
+    Call,
+    Crash,
+    Damage,
+    Frozen,
+    Inject,
+    Misuse,
+    Plain,
+    Restart,
+    Together,
+    Transaction,
+)
 from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
 from workcert.judge.judge import Judge, Judged
@@ -21,10 +32,13 @@ from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.clock import STANDS, StoreClock
+from workcert.run.crashing import run_crash
+from workcert.run.damaging import run_damage
 from workcert.run.holding import Held, run_held
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
+from workcert.run.misuse import run_misuse
 from workcert.run.naming import as_the_case_says
 from workcert.run.others import compare_rows, compare_snapshot
 from workcert.run.present import PresentState
@@ -76,6 +90,8 @@ class Execution:
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
     present: PresentState = field(init=False)
+    damaged: bool = False
+    """A file of the store was damaged: nothing more is asked of it."""
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
@@ -120,6 +136,8 @@ class Execution:
                 return self._restart(step)
             case Inject():
                 return self._inject(step)
+            case Frozen() | Together() | Misuse() if self.other_states:
+                return self.left_out(step, "nothing has told yet which of two states a killed process has left behind")
             case Frozen(point=None):
                 return run_frozen(self, step)
             case Frozen():
@@ -128,6 +146,12 @@ class Execution:
                 return run_together(self, step)
             case Transaction():
                 return run_transaction(self, step)
+            case Crash():
+                return run_crash(self, step)
+            case Misuse():
+                return run_misuse(self, step)
+            case Damage():
+                return run_damage(self, step)
         raise AssertionError(f"unknown step {step!r}")
 
     def call(self, step: Call) -> StepRun:
@@ -175,7 +199,7 @@ class Execution:
         fitting = [(state, then) for state, then in zip(states, after, strict=True) if then is not None]
         if fitting:
             self.judge.state = fitting[0][0]
-            self.other_states = tuple(then for _, then in fitting[1:])
+            self.other_states = tuple(then for _, then in fitting[1:] if then != fitting[0][1])
 
     def _account(self, step: Call, lost: bool) -> None:
         """What this handle must know from now on. A read does not show on what it will decide; one that lost a guard
@@ -364,16 +388,20 @@ class Execution:
 
     # Other steps ------------------------------------------------------------------------------------------------------
 
-    def _restart(self, step: Restart) -> StepRun:
-        self.store.restart()
+    def reopened(self) -> None:
+        """Every handle was closed, and is opened anew at its next use."""
         self.rows.clear()
         self.clock.at = None
+        self._seen_up_to.clear()
+        self._opened_at = len(self.history)
+
+    def _restart(self, step: Restart) -> StepRun:
+        self.store.restart()
+        self.reopened()
         if not self.judged:
             return StepRun(step.id, "", None, "restart", {}, None, None)
         ids = self.binding.contract.comparisons["restart"]
         failure = self.judge.everything(self.read, ids, Kind.RESTART, "after the restart")
-        self._seen_up_to.clear()
-        self._opened_at = len(self.history)
         trace = Trace(requirements=list(ids))
         return StepRun(step.id, "", None, "restart", {}, None, None, (), failure, (trace,), note=step.note or "")
 
@@ -407,7 +435,7 @@ class Execution:
 
     def finish(self) -> Failure | None:
         """After the last step: every record is the model's, and every invariant holds of it."""
-        if self.failure is not None or not self.judged:
+        if self.failure is not None or not self.judged or self.damaged:
             return self.failure
         self.rows.clear()
         ids = self.binding.contract.comparisons["others"]

@@ -14,8 +14,9 @@ from workcert.backends.registry import BackendError
 from workcert.cases.model import Call, Frozen, Together
 from workcert.judge.together import judge_together
 from workcert.judge.verdict import TOGETHER, Failure, Kind, StepRun
-from workcert.run.calling import Answered, Observed, observe
+from workcert.run.calling import Answered, Observed, Unavailable, observe
 from workcert.run.literal import brief, expectation_differences
+from workcert.run.misuse import ACCIDENTS, kind_of
 from workcert.run.others import stray_rows
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
@@ -106,10 +107,11 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     if execution.binding.has_clock and len({call.at for call in step.calls}) > 1:
         return execution.left_out(step, "a store has one clock: calls at once are made at one instant")
     prepared = [execution.prepare(call) for call in step.calls]
-    for made in prepared:
-        if isinstance(made, StepRun):
-            return attrs.evolve(made, id=step.id)
-    calls = [made for made in prepared if not isinstance(made, StepRun)]
+    for each in prepared:
+        if isinstance(each, StepRun):
+            return attrs.evolve(each, id=step.id)
+    made = [each for each in prepared if not isinstance(each, StepRun)]
+    calls = made
     why = execution.not_asserted(calls)
     if why:
         return execution.left_out(step, why, elsewhere=True)
@@ -118,16 +120,48 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     for call, seen in zip(step.calls, observed, strict=True):
         check_referred(execution.store.backend, call.call, seen)
         execution.put(call, seen)
+    refused, failure = _refused(execution, observed) if step.shared else (frozenset[int](), None)
+    if failure is not None:
+        return _ran_together(step, made, observed, failure)
+    calls = [call for index, call in enumerate(calls) if index not in refused]
     # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
     # written in the header of its case.
-    failure = judge_together(execution.judge, calls, observed, execution.read, partial(stray_rows, execution))
-    if failure is None and execution.literal and step.expect_one_of is not None:
+    judged = [seen for index, seen in enumerate(observed) if index not in refused]
+    failure = judge_together(execution.judge, calls, judged, execution.read, partial(stray_rows, execution))
+    if failure is None and not refused and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, observed)
     execution.history.append(execution.judge.state)
+    return _ran_together(step, made, observed, failure)
+
+
+def _ran_together(
+    step: Together,
+    calls: Sequence[tuple[ModelCall, int]],
+    observed: Sequence[Observed],
+    failure: Failure | None,
+) -> StepRun:
     arguments = {call.id: made.arguments for call, (made, _) in zip(step.calls, calls, strict=True)}
     names = " | ".join(call.call for call in step.calls)
     shown = Answered([brief(seen) for seen in observed])
     return StepRun(step.id, "", step.calls[0].at, names, arguments, shown, None, (), failure, note=TOGETHER)
+
+
+def _refused(execution: Execution, observed: Sequence[Observed]) -> tuple[frozenset[int], Failure | None]:
+    """Which calls on one handle were refused because they met another one, by an exception of one kind for all."""
+    kinds = [kind_of(seen) for seen in observed]
+    found = {kind for kind in kinds if kind}
+    ids = execution.binding.contract.conflict_requirements
+    accident = next((seen for seen, kind in zip(observed, kinds, strict=True) if kind in ACCIDENTS), None)
+    if accident is not None:
+        text = f"calls at once on one handle: the store raised {getattr(accident, 'text', '')}, which refuses nothing"
+        return frozenset(), Failure(ids, Kind.CRASH, text)
+    if len(found) > 1:
+        text = f"calls at once on one handle were refused by exceptions of several kinds: {', '.join(sorted(found))}"
+        return frozenset(), Failure(ids, Kind.CRASH, text)
+    if any(isinstance(seen, Unavailable) and not seen.definite for seen in observed):
+        text = "a call at once with others on one handle was refused without saying that nothing was written"
+        return frozenset(), Failure(ids, Kind.CRASH, text)
+    return frozenset(index for index, kind in enumerate(kinds) if kind), None
 
 
 def _at_once(execution: Execution, steps: Sequence[Call], calls: Sequence[ModelCall]) -> list[Observed]:
