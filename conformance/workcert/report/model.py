@@ -260,7 +260,8 @@ class LookAlike:
 class Strength:
     """How many of the ``seeded`` faults of the claimed requirements the suites of a run are known to catch at its
     effort. ``equivalent``: further ones that cannot be told from a right store. ``survived``: those that no suite
-    catches. Where nothing is known there are no numbers, and ``note`` says why, and which command finds out."""
+    catches. ``at_least``: not all suites ran, and of each fault only the first that catches it is known. Where nothing
+    is known there are no numbers, and ``note`` says why, and which command finds out."""
 
     graded_effort: str | None = None
     seeded: int | None = None
@@ -268,6 +269,7 @@ class Strength:
     equivalent: int | None = None
     survived: int | None = None
     note: str = ""
+    at_least: bool = False
 
 
 @frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workcert.backends.registry import LoadedBackend
 from workcert.faults.grades import EQUIVALENT, SURVIVED, Grade, Grades
 from workcert.report.model import Strength
-from workcert.run.engine import Options
+from workcert.run.engine import SUITES, Options
 from workspec.core.contract import Contract, digest
 
 
@@ -31,6 +31,7 @@ def strength_of(backend: LoadedBackend, options: Options, grades: Grades | None)
         caught=sum(grade.caught and grade.suite in options.suites for grade in own),
         equivalent=alike,
         survived=sum(grade.fate == SURVIVED for grade in own),
+        at_least=set(options.suites) != set(SUITES),
     )
 
 

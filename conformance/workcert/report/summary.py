@@ -64,7 +64,8 @@ def strength_text(strength: Strength) -> str:
     """``these suites at effort ci catch 1,012 of 1,012 seeded faults of what is claimed``."""
     if strength.note or strength.seeded is None:
         return strength.note
-    caught = f"{strength.caught:,} of {strength.seeded:,} seeded faults of what is claimed"
+    least = "at least " if strength.at_least else ""
+    caught = f"{least}{strength.caught:,} of {strength.seeded:,} seeded faults of what is claimed"
     alike = f"; {strength.equivalent:,} more cannot be told from a right store" if strength.equivalent else ""
     return f"these suites at effort {strength.graded_effort} catch {caught}{alike}"
 
