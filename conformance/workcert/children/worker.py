@@ -112,6 +112,9 @@ class Served:
         return Answered(None) if isinstance(seen, Answered) else seen
 
     def close(self) -> Observed:
+        """Close the handle; a transaction that is open is rolled back."""
+        if self._transaction is not None:
+            self.end("rollback")
         handle, self._handle, self._transaction, self._stopped_at = self._handle, None, None, None
         if not hasattr(handle, "close"):
             return Answered(None)
