@@ -68,7 +68,9 @@ class Served:
         if opened is None:
             return Crashed("open(place, config) returned None; it must return a handle", ElsewhereError("None"))
         self._handle = Synchronous(opened)
-        self.methods = tuple(name for name in dir(opened) if not name.startswith("_"))
+        # A handle may make its methods when they are asked for.
+        calls = (name for name in self.backend.binding.calls.calls if hasattr(opened, name))
+        self.methods = tuple({*calls, *(name for name in dir(opened) if not name.startswith("_"))})
         return Answered(None)
 
     @property
