@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from workcert.adversity import run_part
+from workcert.adversity.crashes import DAMAGED_FILES
 from workcert.adversity.crashes.sweep import kill_each
 from workcert.adversity.crashes.targets import targets
 from workcert.backends.registry import LoadedBackend, describe
@@ -15,7 +17,8 @@ from workcert.faults.fault import Fault
 from workcert.faults.field import field_faults
 from workcert.faults.field.model import Tier
 from workcert.run.case import run_case
-from workcert.run.events import CaseEnded, Event, Verdict
+from workcert.run.engine import Options
+from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 
 CONTRACTS = ("workload", "jobs")
@@ -54,3 +57,8 @@ def test_is_caught_by_a_kill_with_a_case_that_the_right_one_passes(contract: str
 def test_the_specification_on_a_file_is_right(contract: str) -> None:
     touched = frozenset(name for each, fault in FAULTS if each == contract for name in fault.touched)
     assert {each.verdict for each in swept(Right(contract)(), touched | {"transaction", "open"})} == {Verdict.PASSED}
+    events: list[Event] = []
+    with StoreUnderTest.of(Right(contract)()) as store:
+        run_part(DAMAGED_FILES, store, Options(), events.append)
+    assert not [event for event in events if isinstance(event, CaseEnded)]
+    assert any(isinstance(event, Tallied) for event in events)

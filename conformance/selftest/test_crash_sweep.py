@@ -56,9 +56,9 @@ class Wrong:
 
 
 WRONG = (
-    Wrong("SPLIT_JOBS", "renew of several", Kind.CRASH, "JOB-GEN-01", "neither", 6),
-    Wrong("ONE_BY_ONE", "enqueue of several", Kind.CRASH, "JOB-GEN-01", "neither", 1),
-    Wrong("COUNTS_ELSEWHERE", "enqueue", Kind.CRASH, "JOB-GEN-01", "neither", 1),
+    Wrong("SPLIT_JOBS", "renew of several", Kind.KILLED, "JOB-GEN-01", "neither", 6),
+    Wrong("ONE_BY_ONE", "enqueue of several", Kind.KILLED, "JOB-GEN-01", "neither", 1),
+    Wrong("COUNTS_ELSEWHERE", "enqueue", Kind.KILLED, "JOB-GEN-01", "neither", 1),
     Wrong("LATE_WORKLOAD", "start", Kind.RECORD, "WRK-INV-14", "is not there", 3),
     Wrong("AT_THE_END", "start", Kind.RECORD, "WRK-INV-14", "is not there", 3),
     Wrong("WITHOUT_SYNC", "start", Kind.PROMISE, "WRK-INV-14", "PRAGMA synchronous gives 0", 3),

@@ -40,7 +40,8 @@ def cannot_fail() -> str:
 
 @define(eq=False)
 class FailingDisk:
-    """While it is open, calls of a process that write to files of a directory fail.
+    """While it is open, calls of a process that write to files of a directory fail; files that come into being later
+    are not seen.
 
     ``how``: a key of the faults above; ``number``: which write or waiting fails, counted from 1 for each kind of call.
     """

@@ -72,7 +72,9 @@ class Served:
         if opened is None:
             return Crashed("open(place, config) returned None; it must return a handle", ElsewhereError("None"))
         self._handle = Synchronous(opened)
-        self.methods = tuple(name for name in dir(opened) if not name.startswith("_"))
+        # A handle may make its methods when they are asked for.
+        calls = (name for name in self.backend.binding.calls.calls if hasattr(opened, name))
+        self.methods = tuple({*calls, *(name for name in dir(opened) if not name.startswith("_"))})
         return Answered(None)
 
     @property
@@ -116,6 +118,9 @@ class Served:
         return Answered(None) if isinstance(seen, Answered) else seen
 
     def close(self) -> Observed:
+        """Close the handle; a transaction that is open is rolled back."""
+        if self._transaction is not None:
+            self.end("rollback")
         handle, self._handle, self._transaction, self._stopped_at = self._handle, None, None, None
         if not hasattr(handle, "close"):
             return Answered(None)

@@ -18,6 +18,7 @@ from workcert.backends.protocol import Ability, Place
 from workcert.backends.registry import LoadedBackend, describe
 from workcert.backends.specification import Handle, SpecificationBackend, Transaction, of
 from workcert.binding import Binding, bindings
+from workcert.raised import told
 from workspec.core.record import State
 from workspec.core.scope import Call
 
@@ -104,12 +105,18 @@ class DurableBackend(SpecificationBackend):
         opened = self._opened.setdefault(place.name, [])
         if all(handle.closed for handle in opened) and path.exists():
             # Another process may have written meanwhile.
-            right._shelf.state, right._shelf.at = pickle.loads(path.read_bytes())
+            right._shelf.state, right._shelf.at = self._read(path)
         handle = DurableHandle(
             right._contract, right._binding, right._shelf, right._choose, path=path, writes=self.writes
         )
         opened.append(handle)
         return handle
+
+    def _read(self, path: Path) -> Any:
+        try:
+            return pickle.loads(path.read_bytes())
+        except Exception as error:
+            raise self.binding.unavailable(f"{path} cannot be read: {told(error)}", True) from error
 
     def forget(self, place: Place) -> None:
         self._opened.pop(place.name, None)

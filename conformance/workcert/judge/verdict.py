@@ -34,6 +34,7 @@ class Kind(StrEnum):
     EXPECTATION = "literal expectation"
     ORDER = "no serial order"
     PROMISE = "promise of the adapter"
+    KILLED = "killed process"
 
 
 @frozen

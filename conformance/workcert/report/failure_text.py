@@ -25,6 +25,7 @@ KINDS: Final = {
     Kind.RESTART: "after the restart the store is not as it was before",
     Kind.CRASH: "the store raised an error that is no refusal of the contract",
     Kind.EXPECTATION: "what the case expects literally was not seen",
+    Kind.KILLED: "a process that was killed has left something that is neither before nor after what it did",
     Kind.PROMISE: "a connection is without what the adapter promises of it",
     Kind.ORDER: "no order of the calls, one after the other, explains what was seen",
 }

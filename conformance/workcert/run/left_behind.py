@@ -58,7 +58,7 @@ def candidates(
     if whole:
         text = f"what was answered before the process was killed is not there: {reasons[0]}"
         return [], Failure(execution.binding.contract.comparisons["restart"], Kind.RESTART, text)
-    return [], Failure(execution.binding.killed, Kind.CRASH, text)
+    return [], Failure(execution.binding.killed, Kind.KILLED, text)
 
 
 def _after(
@@ -143,7 +143,8 @@ def misfit(execution: Execution, state: State, keys: Sequence[str] = ()) -> str 
             return f"{key} is not there"
         found = differences(judge.presented(key, state[key]), row.record)
         if found:
-            return f"the record of {key} differs: {found[0]}"
+            first = found[0]
+            return f"the record of {key} differs in {first.path}: {first.seen!r} instead of {first.expected!r}"
         known = judge.versions.get(key)
         changed = state[key] is not judge.state.get(key)
         if execution.binding.versioned and key in judge.versions and (row.version != known) != changed:

@@ -40,10 +40,11 @@ def run_damages(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     if not cases:
         emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why or "the store keeps no files in its place"))
         return
-    shrinking = Shrinking()
+    shrinking, steps = Shrinking(), 0
     for tried, (row, case) in enumerate(cases, start=1):
         run = run_case(store, case)
-        emit(ExamplesRun(NAME, tried, tried * len(case.steps)))
+        steps += len(run.steps)
+        emit(ExamplesRun(NAME, tried, steps))
         seen = run.steps[-1] if run.steps else None
         if run.verdict is Verdict.PASSED and seen is not None and seen.applicable:
             emit(Tallied(NAME, row, UNNOTICED if seen.note == UNNOTICED else NOTICED))

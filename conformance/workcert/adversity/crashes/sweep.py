@@ -79,6 +79,9 @@ def fail_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> Non
         for disk in DISKS:
             if not sweep.is_hindered:
                 sweep.operation(target, disk)
+    if not (sweep.is_hindered or sweep.failed_writes):
+        reason = "no call was seen to write to a file that the store had before it"
+        emit(CaseEnded(SUITE, DISK_NAME, Verdict.SKIPPED, reason=reason))
 
 
 def wanted(store: StoreUnderTest, options: Options) -> tuple[Target, ...]:
@@ -109,6 +112,7 @@ class _Sweep:
     part: str
     shrinking: Shrinking = field(factory=Shrinking)
     is_hindered: bool = False
+    failed_writes: int = 0
     _killed: int = 0
     _steps: int = 0
 
@@ -141,6 +145,7 @@ class _Sweep:
     def _tally(self, target: Target, step: Crash, seen: StepRun) -> None:
         if step.disk is not None:
             if not is_beyond(step, seen):
+                self.failed_writes += 1
                 self.emit(Tallied(self.part, target.name, step.disk))
             return
         if is_beyond(step, seen):
