@@ -54,6 +54,24 @@ def test_a_newer_schema_is_refused(path: Path) -> None:
         JobStore.open(path)
 
 
+def test_a_handle_that_is_open_while_a_later_release_migrates_the_file(path: Path) -> None:
+    """Two releases on one file: the earlier one is refused, and writes nothing."""
+    with JobStore.open(path) as store:
+        jobs = Driver(store)
+        jobs.put("before")
+        with closing(sqlite3.connect(path)) as later:
+            version = len(schema.TABLES.migrations) + 1
+            later.executescript(f"BEGIN; ALTER TABLE jobs RENAME TO jobs_2; PRAGMA user_version = {version}; END")
+            rows = later.execute("SELECT count(*) FROM jobs_2").fetchone()
+            for call in (lambda: jobs.put("after"), lambda: jobs.admit(), lambda: store.reclaim_expired(limit=9)):
+                with pytest.raises(StoreUnavailable, match="migrated by a later release") as caught:
+                    call()
+                assert caught.value.definite
+            assert later.execute("SELECT count(*) FROM jobs_2").fetchone() == rows == (1,)
+    with pytest.raises(StoreUnavailable, match="schema version is"):
+        JobStore.open(path)
+
+
 def test_a_commit_is_synchronous_and_tables_are_strict(jobs: Driver) -> None:
     jobs.put()
 

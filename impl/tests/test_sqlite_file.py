@@ -107,6 +107,22 @@ def test_a_newer_schema_is_refused(path: Path) -> None:
         WorkloadStore.open(path)
 
 
+def test_a_handle_that_is_open_while_a_later_release_migrates_the_file(path: Path, asking: Any) -> None:
+    """Two releases on one file: the earlier one is refused, and writes nothing."""
+    with WorkloadStore.open(path) as store:
+        store.admit(request=asking())
+        with closing(sqlite3.connect(path)) as later:
+            later.executescript(
+                "BEGIN; ALTER TABLE workloads RENAME TO workloads_2; "
+                f"PRAGMA user_version = {len(schema.MIGRATIONS) + 1}; END"
+            )
+            for call in (lambda: store.admit(request=asking()), lambda: store.recover_expired(now_s=1)):
+                with unavailable("migrated by a later release") as caught:
+                    call()
+                assert caught.value.definite
+            assert later.execute("SELECT count(*) FROM workloads_2").fetchone() == (1,)
+
+
 @pytest.mark.parametrize("place", ["", ":memory:", ".", "missing/work.db"])
 def test_a_place_where_no_file_can_be(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

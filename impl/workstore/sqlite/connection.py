@@ -32,6 +32,7 @@ _OPENINGS: Final = 3
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _NEXT_STEP: Final = {
+    sqlite3.SQLITE_ERROR: "Was it migrated by a later release, while this handle was open? Open it with that release.",
     sqlite3.SQLITE_BUSY: "Another connection holds its lock. Call again, or raise busy_timeout_ms.",
     sqlite3.SQLITE_LOCKED: "Another connection holds its lock. Call again, or raise busy_timeout_ms.",
     sqlite3.SQLITE_FULL: "The disk is full, or the file at its page limit. Make room; reads still work.",

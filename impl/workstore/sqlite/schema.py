@@ -68,7 +68,9 @@ def _create_workloads(database: Database) -> None:
 
 
 MIGRATIONS: Final[tuple[Callable[[Database], None], ...]] = (_create_workloads,)
-"""In order; a file's ``user_version`` says how many it has seen. Only ever append."""
+"""In order; a file's ``user_version`` says how many it has seen. Only ever append. One that changes what an earlier
+release writes gives the table a new name: a handle that the earlier release still has open then finds none, and is
+refused, where to ask for the version before each call would cost every call."""
 
 
 @frozen

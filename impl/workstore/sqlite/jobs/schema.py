@@ -195,4 +195,5 @@ def _create(database: Database) -> None:
 
 
 TABLES: Final = Tables(APPLICATION_ID, (_create,))
-"""A file's ``user_version`` says how many migrations it has seen. Only ever append."""
+"""A file's ``user_version`` says how many migrations it has seen. Only ever append; what one must do that changes the meaning of
+rows stands at `workstore.sqlite.schema.MIGRATIONS`."""
