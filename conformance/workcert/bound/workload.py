@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,9 +12,10 @@ from workcert.binding import Binding, Found
 from workcert.cases.contracts import contracts
 from workcert.ordinary import WORKLOAD_REQUEST
 from workspec.core.choice import UNSEEN
-from workspec.core.scope import Call
+from workspec.core.scope import Call, Scope
 from workspec.workload import facts, legacy, profiles, vocabulary
 from workspec.workload.contract import CONTRACT
+from workspec.workload.rules import scope_of, scope_of_terms
 
 
 def workload() -> Binding:
@@ -43,8 +45,53 @@ def workload() -> Binding:
         impossible=_in_its_file,
         asked_by=_asked_by,
         kept=(facts.Facts,),
+        touched=_touched,
+        linked=lambda record: frozenset(_names_of(record.facts)),
+        creates=frozenset({"admit"}),
+        made_by=lambda answer: (answer.workload.workload_id,) if isinstance(answer, vocabulary.Admitted) else (),
+        as_it_was=_as_it_was,
         referred={"admit": ("workload.workload_id",), "claim": ("claim_id", "fencing_token")},
     )
+
+
+def _touched(call: Call, answer: Any) -> frozenset[str] | None:
+    """A claim reads what its work depends on as well: that hangs together with it since its admission."""
+    arguments = call.arguments
+    if call.name == "admit":
+        request, admitted = arguments["request"], getattr(answer, "workload", None)
+        names = [_scope_name(*scope_of(request)), *(each.workload_id for each in request.dependencies or ())]
+        if isinstance(admitted, vocabulary.Workload):
+            names.append(admitted.workload_id)
+        return frozenset(names)
+    if "workload_id" not in arguments:
+        return None
+    names = [arguments["workload_id"]]
+    return frozenset([*names, _result_name(arguments["result_id"])] if "result_id" in arguments else names)
+
+
+def _names_of(known: facts.Facts) -> Iterator[str]:
+    yield known.workload_id
+    yield _scope_name(*scope_of_terms(known.terms))
+    yield from (each.workload_id for each in known.terms.dependencies)
+    if known.result is not None:
+        yield _result_name(known.result.result_id)
+
+
+def _scope_name(*scope: str) -> str:
+    return f"scope {scope!r}"
+
+
+def _result_name(result_id: str) -> str:
+    return f"result {result_id!r}"
+
+
+def _as_it_was(record: Any, scope: Scope) -> Any:
+    """Attempts up to the one that this call begins or is about: later ones belong to later claims."""
+    attempts, known = getattr(record, "attempts", None), scope.facts
+    if known is None or not isinstance(attempts, Sequence):
+        return record
+    count = known.attempt_count
+    return record if len(attempts) <= count else evolve(record, attempts=tuple(attempts[:count]))
 
 
 def _read(handle: Any, key: str) -> Any:

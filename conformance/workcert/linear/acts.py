@@ -1,0 +1,123 @@
+"""What has to find a place in the order: mostly a call; of a pass that commits record by record, each record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Any
+
+from attrs import define
+
+from workcert.binding import Binding
+from workcert.linear.history import NEVER, Made
+from workcert.run.calling import Answered, Refusal
+from workspec.core.rule import Batch
+from workspec.core.scope import Call
+
+
+class Way(Enum):
+    """CALL: its answer is the model's. ELEMENT: what a pass did to one record. CONFLICT: it lost a guard, and did
+    nothing."""
+
+    CALL = "call"
+    ELEMENT = "element"
+    CONFLICT = "conflict"
+
+
+@define(eq=False)
+class Act:
+    """``must``: it has a place in every order; else it may or may not have happened. ``key``: the record that it is
+    about, where one is named. ``taken``: the pass says that it did something to this record. ``idle``: it is likely to
+    change nothing. ``loses``: it did nothing, perhaps because it lost its guard. ``rank``: which act is tried first."""
+
+    index: int
+    made: Made
+    way: Way
+    must: bool
+    begin: int
+    end: int
+    key: str | None
+    taken: bool
+    idle: bool
+    loses: bool
+    rank: int
+    name: str
+    call: Call
+    now: int
+    answer: Any
+    code: str | None
+    comparable: Any = None
+    position: int = 0
+    """Its place among all acts, by their beginnings."""
+    before: Act | None = None
+    after: Act | None = None
+    """Its neighbours among those that have no place yet."""
+
+
+def acts_of(binding: Binding, history: Sequence[Made], keys: Sequence[str]) -> list[Act]:
+    """The acts of a history. ``keys``: every record that a pass may come to."""
+    found: list[Act] = []
+    told = any(made.ticket is not None for made in history)
+    for index, made in enumerate(history):
+        if made.never_happened or binding.may_be_stale(made.call):
+            # A reading that may be behind shows what it likes.
+            continue
+        if by_records(binding, made):
+            named = set(made.seen.value) if isinstance(made.seen, Answered) else set()
+            found.extend(_act(binding, index, made, Way.ELEMENT, key, key in named, told) for key in keys)
+        else:
+            conflict = isinstance(made.seen, Refusal) and made.seen.code == binding.contract.conflict_code
+            way = Way.CONFLICT if conflict and binding.contract.conflict_code is not None else Way.CALL
+            found.append(_act(binding, index, made, way, made.call.arguments.get("workload_id"), False, told))
+    return found
+
+
+def by_records(binding: Binding, made: Made) -> bool:
+    """The call commits record by record, so that others may come between."""
+    operation = binding.contract.operation(made.call.name)
+    if not isinstance(operation, Batch) or operation.atomic or made.call.arguments:
+        return False
+    seen = made.seen
+    # What answers with anything else fits as a whole, or not at all.
+    listed = isinstance(seen, Answered) and isinstance(seen.value, list | tuple) and _are_texts(seen.value)
+    return listed or not made.answered
+
+
+def _are_texts(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
+
+
+def keys_in(binding: Binding, history: Sequence[Made]) -> Iterator[str]:
+    """The records that answers tell of."""
+    for made in history:
+        if not isinstance(made.seen, Answered):
+            continue
+        if by_records(binding, made):
+            yield from made.seen.value
+        yield from binding.made_by(made.seen.value)
+
+
+def _act(binding: Binding, index: int, made: Made, way: Way, key: str | None, taken: bool, told: bool) -> Act:
+    seen = made.seen
+    answer = seen.value if isinstance(seen, Answered) else None
+    silent = told or made.call.name in binding.reads or not isinstance(seen, Answered)
+    idle = (made.ticket is None and silent) or (way is Way.ELEMENT and not taken)
+    return Act(
+        index,
+        made,
+        way,
+        made.answered,
+        made.begin,
+        made.end if made.answered else NEVER,
+        key,
+        taken,
+        idle and made.answered and way is not Way.CONFLICT,
+        made.answered and (way is Way.CONFLICT or (way is Way.ELEMENT and not taken)),
+        made.end if made.ticket is None else made.ticket,
+        made.call.name,
+        made.call,
+        made.now,
+        answer,
+        seen.code if isinstance(seen, Refusal) else None,
+        binding.comparable(answer) if way is Way.CALL else None,
+    )

@@ -1,0 +1,242 @@
+"""The search of an order, depth first: the next act is one that began before the earliest return of those left.
+
+After Wing and Gong, with Lowe's memory of what was tried (which acts are placed, and the state that they led to). What
+shortens it beside that:
+
+- Acts with a lower rank are tried first. With the order of commits for a rank the first path is the order itself.
+- A call that must have happened and changes nothing fits wherever it fits first: nothing else has to be tried there.
+- Of calls that differ in names alone that nobody else uses (`workcert.judge.alike`), the one that returned first.
+
+Of the last two neither holds of a call that may not have happened. Plain search agrees: a test compares both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Final
+
+from attrs import define, field
+
+from workcert.linear.acts import Act
+from workcert.linear.applying import Applying
+from workcert.linear.history import NEVER
+from workspec.core.record import State
+
+LATE_KINDS: Final = 64
+"""So many visits are made before it is worth finding out which calls are interchangeable."""
+
+
+class GivenUp(Exception):  # noqa: N818 - no verdict, which is no error
+    """The budget of visits is used up."""
+
+
+@define(eq=False)
+class Budget:
+    """``left``: how often an act may still be decided on a state."""
+
+    left: int
+    spent: int = 0
+
+    def visit(self) -> None:
+        self.spent += 1
+        if self.spent > self.left:
+            raise GivenUp
+
+
+@define(eq=False)
+class Furthest:
+    """Where the search came furthest: ``act`` returned first of those that had no place there, None at the end."""
+
+    end: int = -1
+    act: Act | None = None
+    state: State = field(factory=dict)
+    count: int = -1
+    placed: tuple[Act, ...] | None = None
+    """What stands before it; None as long as the path that led there is the present one."""
+
+
+@define(eq=False)
+class _Frame:
+    """One state of a path: what was placed to come there, and what may come next."""
+
+    state: State
+    mask: int
+    placed: list[Act]
+    candidates: list[Act] = field(factory=list)
+
+
+@define(eq=False)
+class Search:
+    """``acts`` hang together; ``begun`` is the state before them. ``kinds_of`` gives a value for each of these acts such
+    that acts with equal values are interchangeable."""
+
+    applying: Applying
+    acts: Sequence[Act]
+    begun: State
+    budget: Budget
+    kinds_of: Callable[[Sequence[Act]], Sequence[Hashable]]
+    furthest: Furthest = field(factory=Furthest)
+    order: list[Act] = field(factory=list)
+    final: State = field(factory=dict)
+    _head: Act | None = None
+    _losers: list[Act] = field(factory=list)
+    """Calls that may have lost a guard."""
+    _failed: dict[int, list[State]] = field(factory=dict)
+    _kinds: Sequence[Hashable] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        before: Act | None = None
+        self.acts = sorted(self.acts, key=lambda act: act.begin)
+        for position, act in enumerate(self.acts):
+            act.position, act.before, act.after = position, before, None
+            if before is None:
+                self._head = act
+            else:
+                before.after = act
+            before = act
+        self._losers = [act for act in self.acts if act.loses]
+
+    def finds(self) -> bool:
+        """Whether there is an order; `order` and `final` tell which, and where it led.
+
+        Raises:
+            GivenUp: the budget is used up.
+        """
+        frames = [self._enter(self.begun, 0, [])]
+        while frames:
+            frame = frames[-1]
+            if frame is None or not frame.candidates:
+                frames.pop()
+                if frame is not None:
+                    self._failed.setdefault(frame.mask, []).append(frame.state)
+                    self._leave(frame.placed)
+                continue
+            act = frame.candidates.pop()
+            self.budget.visit()
+            state = self.applying.after(act, frame.state)
+            if state is None or (state is frame.state and not act.must):
+                continue
+            placed = [act]
+            self._lift(act)
+            if state is frame.state:
+                # It changes nothing, so that it fits here in every order that there is.
+                frame.candidates.clear()
+            elif self._losers:
+                self._excuse(frame.state, state, placed)
+            frames.append(self._enter(state, frame.mask, placed))
+            if frames[-1] is not None and self._is_order(frames[-1]):
+                return True
+        return False
+
+    # Frames ----------------------------------------------------------------------------------------------------------
+
+    def _enter(self, state: State, mask: int, placed: list[Act]) -> _Frame | None:
+        """The frame after these acts, with all placed that fits at once; None where it is known to lead nowhere."""
+        window = self._window()
+        tried: set[int] = set()
+        while idle := [act for act in window if act.idle and act.position not in tried]:
+            for act in idle:
+                tried.add(act.position)
+                self.budget.visit()
+                if self.applying.after(act, state) is state:
+                    self._lift(act)
+                    placed.append(act)
+            window = self._window()
+        for act in placed:
+            mask |= 1 << act.position
+        if mask in self._failed and any(state == other for other in self._failed[mask]):
+            self._leave(placed)
+            return None
+        self._note(state, window)
+        return _Frame(state, mask, placed, self._candidates(window))
+
+    def _leave(self, placed: Sequence[Act]) -> None:
+        if self.furthest.placed is None:
+            self.furthest.placed = tuple(self.order[: self.furthest.count])
+        for act in reversed(placed):
+            self._put_back(act)
+
+    def _window(self) -> list[Act]:
+        """What may come next."""
+        return list(self._within(NEVER))
+
+    def _within(self, bound: int) -> Iterator[Act]:
+        act = self._head
+        while act is not None and act.begin <= bound:
+            yield act
+            bound = min(bound, act.end)
+            act = act.after
+
+    def _candidates(self, window: Sequence[Act]) -> list[Act]:
+        """What is worth trying, the best last."""
+        found = [act for act in window if not act.loses]
+        if len(found) < 2:
+            return found
+        if self.budget.spent > LATE_KINDS:
+            found = self._one_of_each(found)
+        found.sort(key=_rank, reverse=True)
+        return found
+
+    def _one_of_each(self, acts: Sequence[Act]) -> list[Act]:
+        if self._kinds is None:
+            self._kinds = self.kinds_of(self.acts)
+        first: dict[Hashable, Act] = {}
+        for act in acts:
+            kind = self._kinds[act.position]
+            if kind not in first or act.end < first[kind].end:
+                first[kind] = act
+        return list(first.values())
+
+    def _excuse(self, before: State, after: State, placed: list[Act]) -> None:
+        """Calls that met this commit on their record, for they began before it and have not returned, may have lost
+        their guard by it."""
+        changed = {key for key in after if after[key] is not before.get(key)}
+        beside = [act for act in self._within(placed[0].end) if act.loses]
+        for act in beside:
+            if act.key is None or act.key in changed:
+                self._lift(act)
+                placed.append(act)
+
+    def _note(self, state: State, window: Sequence[Act]) -> None:
+        left = [act for act in window if act.must]
+        first = min(left, key=_end) if left else None
+        end, count = NEVER if first is None else first.end, len(self.order)
+        if (end, count) > (self.furthest.end, self.furthest.count):
+            self.furthest = Furthest(end, first, state, count)
+
+    def _is_order(self, frame: _Frame) -> bool:
+        """Every call that must have happened has its place, and what was read when all was over is what they left."""
+        if self.furthest.act is not None or any(act.must for act in self._within(NEVER)):
+            return False
+        if not self.applying.ends(frame.state, self.begun):
+            return False
+        self.final = frame.state
+        return True
+
+    # The list of those without a place -------------------------------------------------------------------------------
+
+    def _lift(self, act: Act) -> None:
+        self.order.append(act)
+        if act.before is None:
+            self._head = act.after
+        else:
+            act.before.after = act.after
+        if act.after is not None:
+            act.after.before = act.before
+
+    def _put_back(self, act: Act) -> None:
+        self.order.pop()
+        if act.before is None:
+            self._head = act
+        else:
+            act.before.after = act
+        if act.after is not None:
+            act.after.before = act
+
+
+def _rank(act: Act) -> int:
+    return act.rank
+
+
+def _end(act: Act) -> int:
+    return act.end
