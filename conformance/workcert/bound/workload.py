@@ -12,6 +12,7 @@ from workcert.binding import Binding, Found
 from workcert.cases.contracts import contracts
 from workcert.ordinary import WORKLOAD_REQUEST
 from workspec.core.choice import UNSEEN
+from workspec.core.record import replaced
 from workspec.core.scope import Call, Scope
 from workspec.workload import facts, legacy, profiles, vocabulary
 from workspec.workload.contract import CONTRACT
@@ -86,12 +87,13 @@ def _result_name(result_id: str) -> str:
 
 
 def _as_it_was(record: Any, scope: Scope) -> Any:
-    """Attempts up to the one that this call begins or is about: later ones belong to later claims."""
-    attempts, known = getattr(record, "attempts", None), scope.facts
-    if known is None or not isinstance(attempts, Sequence):
+    """Attempts up to the one that this call begins or is about, for later ones belong to later claims; without what is
+    written over: the status of an attempt, and when the next is due."""
+    known = scope.facts
+    if known is None or not isinstance(record, vocabulary.Workload) or not isinstance(record.attempts, Sequence):
         return record
-    count = known.attempt_count
-    return record if len(attempts) <= count else evolve(record, attempts=tuple(attempts[:count]))
+    attempts = tuple(evolve(each, status=UNSEEN) for each in record.attempts[: known.attempt_count][-1:])
+    return replaced(record, {"attempts": attempts, "next_attempt_at": UNSEEN})
 
 
 def _read(handle: Any, key: str) -> Any:

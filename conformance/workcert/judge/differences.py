@@ -32,6 +32,11 @@ def differences(expected: Any, seen: Any) -> tuple[Difference, ...]:
     return () if identical(expected, seen) else tuple(_walk("", expected, seen))
 
 
+def differ(expected: Any, seen: Any) -> bool:
+    """Whether there is a difference at all."""
+    return not identical(expected, seen) and next(_walk("", expected, seen), None) is not None
+
+
 def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
     if seen is UNSEEN or expected is UNSEEN or isinstance(expected, PRESUMED) or identical(expected, seen):
         return

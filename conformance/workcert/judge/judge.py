@@ -167,13 +167,13 @@ class Judge(Comparing):
         decision = decide(self.binding.contract, state, call, now_s, chooser)
         self.state = commit(self.binding.contract, self.state, decision).state
 
-    def answer_only(self, call: Call, now_s: int, observed: Observed, read: Read) -> tuple[Committed, Failure | None]:
+    def answer_only(self, call: Call, now_s: int, observed: Observed, read: Read, chooser: ObservingChooser | None = None) -> tuple[Committed, Failure | None]:
         """Apply one of several calls that ran at once: its answer is judged, records are when all have run.
 
         An answer that holds a record shows it as it was then; records that later calls of the group changed are
         therefore compared by the members that the answer shows.
         """
-        chooser = self._chooser(observed, read)
+        chooser = chooser or self._chooser(observed, read)
         decision = decide(self.binding.contract, self.state, call, now_s, chooser)
         committed = commit(self.binding.contract, self.state, decision)
         failure = self._judge_choices(chooser, committed) or self._judge_answer(committed, observed, read)

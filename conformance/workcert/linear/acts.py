@@ -74,7 +74,7 @@ def acts_of(binding: Binding, history: Sequence[Made], keys: Sequence[str]) -> l
 
 def by_records(binding: Binding, made: Made) -> bool:
     """The call commits record by record, so that others may come between."""
-    operation = binding.contract.operation(made.call.name)
+    operation = binding.contract.operation(binding.contract.resolved(made.call).name)
     if not isinstance(operation, Batch) or operation.atomic or made.call.arguments:
         return False
     seen = made.seen

@@ -12,11 +12,10 @@ from attrs import define, field
 
 from workcert.binding import Binding
 from workcert.judge.chooser import ObservingChooser
-from workcert.judge.differences import differences
+from workcert.judge.differences import differ
 from workcert.judge.hidden import unordered_differences
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
-from workcert.judge.sameness import identical
 from workcert.linear.acts import Act, Way
 from workcert.run.calling import Refusal
 from workspec.core.choice import UNSEEN, Choice, Seen
@@ -107,16 +106,15 @@ class Applying:
 
     def _same_answer(self, expected: Any, act: Act) -> bool:
         value = self.binding.comparable(expected)
-        if identical(value, act.comparable):
-            return True
-        compare = unordered_differences if act.name in self.binding.unordered else differences
-        return not compare(value, act.comparable)
+        if act.name in self.binding.unordered:
+            return not unordered_differences(value, act.comparable)
+        return not differ(value, act.comparable)
 
     def _same_details(self, expected: Mapping[str, Any] | None, seen: Any) -> bool:
         assert isinstance(seen, Refusal)
         if expected is None and seen.details is None:
             return True
-        return not differences(_plain(expected), _plain(seen.details))
+        return not differ(_plain(expected), _plain(seen.details))
 
     def chooser(self, act: Act) -> HistoryChooser:
         return HistoryChooser(self.judge.declared, act.code, act.answer, self._record_of, binding=self.binding)
@@ -144,7 +142,7 @@ class Applying:
             if record is None or seen is None:
                 if record is not None or seen is not None:
                     return False
-            elif not identical(shown := present(record), seen) and differences(shown, seen):
+            elif differ(present(record), seen):
                 return False
         return True
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from workcert.judge.judge import Judge
-from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure, Kind
 from workcert.linear.acts import Act, Way
+from workcert.linear.applying import Applying
 from workspec.core.record import State
 
 
-def cause_of(judge: Judge, act: Act | None, state: State, read: Read) -> Failure:
+def cause_of(applying: Applying, act: Act | None, state: State) -> Failure:
     """What is broken if this act comes next on this state; of none, if all was over then."""
-    contract = judge.binding.contract
+    judge, read, contract = applying.judge, applying.read, applying.contract
     own = contract.conflict_requirements
     before, judge.state = judge.state, state
     try:
@@ -27,7 +26,7 @@ def cause_of(judge: Judge, act: Act | None, state: State, read: Read) -> Failure
         if act.way is Way.ELEMENT:
             return Failure(judge.binding.contract.operation(act.name).requirements or own, Kind.ANSWER, _of_pass(act))
         assert act.made.seen is not None
-        _committed, found = judge.answer_only(act.call, act.now, act.made.seen, read)
+        _committed, found = judge.answer_only(act.call, act.now, act.made.seen, read, applying.chooser(act))
         return found or Failure(own, Kind.ANSWER, "it fits, but what follows does not")
     finally:
         judge.state = before

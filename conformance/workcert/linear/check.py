@@ -54,7 +54,7 @@ def check(judge: Judge, history: Sequence[Made], read: Read, budget: int = MOST_
         spent += search.budget.spent
         if not fits:
             # Whatever the others do: this part alone fits no order.
-            return _refused(judge, search, read, spent)
+            return _refused(applying, search, spent)
         found.append(search)
     if given_up:
         return Unknown(given_up, spent)
@@ -69,10 +69,10 @@ def _may_hide_a_record(judge: Judge, history: Sequence[Made]) -> bool:
     return unseen and any(by_records(binding, made) for made in history)
 
 
-def _refused(judge: Judge, search: Search, read: Read, spent: int) -> FitsNone:
+def _refused(applying: Applying, search: Search, spent: int) -> FitsNone:
     furthest = search.furthest
     placed = tuple(dict.fromkeys(act.index for act in furthest.placed or ()))
-    cause = cause_of(judge, furthest.act, furthest.state, read)
+    cause = cause_of(applying, furthest.act, furthest.state)
     return FitsNone(None if furthest.act is None else furthest.act.index, cause, placed, spent)
 
 

@@ -13,18 +13,12 @@ Of the last two neither holds of a call that may not have happened. Plain search
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final
-
 from attrs import define, field
 
 from workcert.linear.acts import Act
 from workcert.linear.applying import Applying
 from workcert.linear.history import NEVER
 from workspec.core.record import State
-
-LATE_KINDS: Final = 64
-"""So many visits are made before it is worth finding out which calls are interchangeable."""
-
 
 class GivenUp(Exception):  # noqa: N818 - no verdict, which is no error
     """The budget of visits is used up."""
@@ -172,7 +166,8 @@ class Search:
         found = [act for act in window if not act.loses]
         if len(found) < 2:
             return found
-        if self.budget.spent > LATE_KINDS:
+        # Worth to be found out only where a path has led nowhere.
+        if self._failed:
             found = self._one_of_each(found)
         found.sort(key=_rank, reverse=True)
         return found
