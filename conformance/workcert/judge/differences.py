@@ -59,8 +59,9 @@ def _members(path: str, names: Sequence[str], expected: Any, seen: Any) -> Itera
         yield Difference(path, expected, seen)
         return
     for name in names:
-        inner = f"{path}.{name}" if path else name
-        yield from _walk(inner, getattr(expected, name), getattr(seen, name))
+        mine, other = getattr(expected, name), getattr(seen, name)
+        if not identical(mine, other):
+            yield from _walk(f"{path}.{name}" if path else name, mine, other)
 
 
 def _mapping(path: str, expected: Mapping[str, Any], seen: Any) -> Iterator[Difference]:

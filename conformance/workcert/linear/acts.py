@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any
+from functools import cache
+from typing import Any, Final
 
 from attrs import define
 
 from workcert.binding import Binding
 from workcert.linear.history import NEVER, Made
 from workcert.run.calling import Answered, Refusal
-from workspec.core.rule import Batch
+from workspec.core.choice import Choice
+from workspec.core.rule import Batch, Operation, Refuse, checks_of
 from workspec.core.scope import Call
+
+
+NOWHERE: Final = object()
 
 
 class Way(Enum):
@@ -27,8 +32,8 @@ class Way(Enum):
 @define(eq=False)
 class Act:
     """``must``: it has a place in every order; else it may or may not have happened. ``key``: the record that it is
-    about, where one is named. ``taken``: the pass says that it did something to this record. ``idle``: it is likely to
-    change nothing. ``loses``: it did nothing, perhaps because it lost its guard. ``rank``: which act is tried first."""
+    about, where one is named. ``taken``: the pass says that it did something to this record. ``idle``: wherever it fits it
+    changes nothing. ``silent``: the store says that it committed nothing. ``loses``: it did nothing, perhaps because it lost its guard. ``rank``: which act is tried first."""
 
     index: int
     made: Made
@@ -39,6 +44,7 @@ class Act:
     key: str | None
     taken: bool
     idle: bool
+    silent: bool
     loses: bool
     rank: int
     name: str
@@ -46,7 +52,11 @@ class Act:
     now: int
     answer: Any
     code: str | None
-    comparable: Any = None
+    alone: bool
+    """It depends on the record of its key and on nothing else."""
+    comparable: Any
+    stuck: Any = NOWHERE
+    """The record of its key on which it did not fit, of one that stands alone."""
     position: int = 0
     """Its place among all acts, by their beginnings."""
     before: Act | None = None
@@ -66,8 +76,7 @@ def acts_of(binding: Binding, history: Sequence[Made], keys: Sequence[str]) -> l
             named = set(made.seen.value) if isinstance(made.seen, Answered) else set()
             found.extend(_act(binding, index, made, Way.ELEMENT, key, key in named, told) for key in keys)
         else:
-            conflict = isinstance(made.seen, Refusal) and made.seen.code == binding.contract.conflict_code
-            way = Way.CONFLICT if conflict and binding.contract.conflict_code is not None else Way.CALL
+            way = Way.CONFLICT if _lost_its_guard(binding, made) else Way.CALL
             found.append(_act(binding, index, made, way, made.call.arguments.get("workload_id"), False, told))
     return found
 
@@ -81,6 +90,15 @@ def by_records(binding: Binding, made: Made) -> bool:
     # What answers with anything else fits as a whole, or not at all.
     listed = isinstance(seen, Answered) and isinstance(seen.value, list | tuple) and _are_texts(seen.value)
     return listed or not made.answered
+
+
+def _lost_its_guard(binding: Binding, made: Made) -> bool:
+    """Readings have none to lose, and a pass goes on to the next record."""
+    code = binding.contract.conflict_code
+    if code is None or not isinstance(made.seen, Refusal) or made.seen.code != code:
+        return False
+    operation = binding.contract.operation(binding.contract.resolved(made.call).name)
+    return isinstance(operation, Operation) and made.call.name not in binding.reads
 
 
 def _are_texts(values: Sequence[Any]) -> bool:
@@ -97,11 +115,26 @@ def keys_in(binding: Binding, history: Sequence[Made]) -> Iterator[str]:
         yield from binding.made_by(made.seen.value)
 
 
+def _may_commit(binding: Binding, call: Call, code: str) -> bool:
+    """A refusal with this code may have been committed all the same: an expiry, or the edit of another record."""
+    return code in _codes_that_commit(binding, binding.contract.resolved(call).name)
+
+
+@cache
+def _codes_that_commit(binding: Binding, operation: str) -> frozenset[str]:
+    checks = [each for each in checks_of(binding.contract.operation(operation)) if isinstance(each, Refuse)]
+    codes = [each.code for each in checks if each.committing]
+    return frozenset(
+        str(code) for each in codes for code in (each.options if isinstance(each, Choice) else (each,))
+    )
+
+
 def _act(binding: Binding, index: int, made: Made, way: Way, key: str | None, taken: bool, told: bool) -> Act:
     seen = made.seen
     answer = seen.value if isinstance(seen, Answered) else None
-    silent = told or made.call.name in binding.reads or not isinstance(seen, Answered)
-    idle = (made.ticket is None and silent) or (way is Way.ELEMENT and not taken)
+    reads = made.call.name in binding.reads
+    refused = isinstance(seen, Refusal) and way is Way.CALL and not _may_commit(binding, made.call, seen.code)
+    idle = made.answered and (reads or refused or (way is Way.ELEMENT and not taken))
     return Act(
         index,
         made,
@@ -111,7 +144,8 @@ def _act(binding: Binding, index: int, made: Made, way: Way, key: str | None, ta
         made.end if made.answered else NEVER,
         key,
         taken,
-        idle and made.answered and way is not Way.CONFLICT,
+        idle,
+        told and made.answered and made.ticket is None and not idle and way is Way.CALL,
         made.answered and (way is Way.CONFLICT or (way is Way.ELEMENT and not taken)),
         made.end if made.ticket is None else made.ticket,
         made.call.name,
@@ -119,5 +153,6 @@ def _act(binding: Binding, index: int, made: Made, way: Way, key: str | None, ta
         made.now,
         answer,
         seen.code if isinstance(seen, Refusal) else None,
+        way is Way.ELEMENT or (reads and key is not None and binding.touched(made.call, answer) == {key}),
         binding.comparable(answer) if way is Way.CALL else None,
     )

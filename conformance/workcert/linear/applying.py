@@ -5,7 +5,7 @@ It says no more than whether; why not is asked of the judge, once, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from attrs import define, field
@@ -58,11 +58,17 @@ class Applying:
 
     def after(self, act: Act, state: State) -> State | None:
         """The state when this act comes next, None if it cannot. The state itself where it changes nothing."""
-        if act.way is Way.CALL:
-            return self._after_call(act, state)
         if act.way is Way.CONFLICT:
             return None
-        return self._after_element(act, state)
+        if not act.alone:
+            return self._after_call(act, state)
+        record = state.get(act.key or "")
+        if record is act.stuck:
+            return None
+        found = self._after_element(act, state) if act.way is Way.ELEMENT else self._after_call(act, state)
+        if found is None:
+            act.stuck = record
+        return found
 
     def _after_call(self, act: Act, state: State) -> State | None:
         chooser = self.chooser(act)
@@ -95,6 +101,11 @@ class Applying:
         if act.must and changed is not act.taken:
             return None
         return {**state, **committed.state} if changed else state
+
+    def is_about(self, act: Act, state: State, changed: Iterable[str]) -> bool:
+        """Whether an act that names no record may have meant one of these."""
+        touched = self.binding.touched(act.call, act.answer)
+        return touched is None or any(touched & self.binding.linked(state[key]) for key in changed)
 
     def _is_seen(self, committed: Committed, act: Act, chooser: HistoryChooser) -> bool:
         expected = committed.outcome

@@ -4,18 +4,19 @@ After Wing and Gong, with Lowe's memory of what was tried (which acts are placed
 shortens it beside that:
 
 - Acts with a lower rank are tried first. With the order of commits for a rank the first path is the order itself.
-- A call that must have happened and changes nothing fits wherever it fits first: nothing else has to be tried there.
+- A reading, and a refusal that commits nothing, fits wherever it fits first: nothing else has to be tried there. That
+  a call changes nothing *there* is not enough: made later it may change something.
 - Of calls that differ in names alone that nobody else uses (`workcert.judge.alike`), the one that returned first.
 
-Of the last two neither holds of a call that may not have happened. Plain search agrees: a test compares both.
+Neither of the last two holds of a call that may not have happened. A test compares all of this with plain search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from attrs import define, field
+from attrs import define, field, frozen
 
-from workcert.linear.acts import Act
+from workcert.linear.acts import Act, Way
 from workcert.linear.applying import Applying
 from workcert.linear.history import NEVER
 from workspec.core.record import State
@@ -49,6 +50,15 @@ class Furthest:
     """What stands before it; None as long as the path that led there is the present one."""
 
 
+@frozen(eq=False)
+class _Candidate:
+    """An act to try, where it changes something, or where it changes nothing; or both."""
+
+    act: Act
+    moving: bool = True
+    resting: bool = True
+
+
 @define(eq=False)
 class _Frame:
     """One state of a path: what was placed to come there, and what may come next."""
@@ -56,7 +66,7 @@ class _Frame:
     state: State
     mask: int
     placed: list[Act]
-    candidates: list[Act] = field(factory=list)
+    candidates: list[_Candidate] = field(factory=list)
 
 
 @define(eq=False)
@@ -97,6 +107,8 @@ class Search:
             GivenUp: the budget is used up.
         """
         frames = [self._enter(self.begun, 0, [])]
+        if self._is_order(frames[0]):
+            return True
         while frames:
             frame = frames[-1]
             if frame is None or not frame.candidates:
@@ -105,20 +117,19 @@ class Search:
                     self._failed.setdefault(frame.mask, []).append(frame.state)
                     self._leave(frame.placed)
                 continue
-            act = frame.candidates.pop()
+            candidate = frame.candidates.pop()
+            act = candidate.act
             self.budget.visit()
             state = self.applying.after(act, frame.state)
-            if state is None or (state is frame.state and not act.must):
+            rests = state is frame.state
+            if state is None or not (candidate.resting if rests else candidate.moving):
                 continue
             placed = [act]
             self._lift(act)
-            if state is frame.state:
-                # It changes nothing, so that it fits here in every order that there is.
-                frame.candidates.clear()
-            elif self._losers:
+            if self._losers and not rests:
                 self._excuse(frame.state, state, placed)
             frames.append(self._enter(state, frame.mask, placed))
-            if frames[-1] is not None and self._is_order(frames[-1]):
+            if self._is_order(frames[-1]):
                 return True
         return False
 
@@ -161,16 +172,18 @@ class Search:
             bound = min(bound, act.end)
             act = act.after
 
-    def _candidates(self, window: Sequence[Act]) -> list[Act]:
-        """What is worth trying, the best last."""
-        found = [act for act in window if not act.loses]
-        if len(found) < 2:
-            return found
+    def _candidates(self, window: Sequence[Act]) -> list[_Candidate]:
+        """What is worth trying, the best last. What commits nothing rests, most likely."""
+        found = [act for act in window if not act.idle and act.way is not Way.CONFLICT]
         # Worth to be found out only where a path has led nowhere.
         if self._failed:
             found = self._one_of_each(found)
-        found.sort(key=_rank, reverse=True)
-        return found
+        if len(found) > 1:
+            found.sort(key=_rank, reverse=True)
+        first = [_Candidate(act, moving=False) for act in found if act.silent]
+        # One that may not have happened need not have, where it changes nothing.
+        rest = [_Candidate(act, resting=act.must and not act.silent) for act in found]
+        return [*(each for each in rest if each.act.silent), *(each for each in rest if not each.act.silent), *first]
 
     def _one_of_each(self, acts: Sequence[Act]) -> list[Act]:
         if self._kinds is None:
@@ -188,7 +201,7 @@ class Search:
         changed = {key for key in after if after[key] is not before.get(key)}
         beside = [act for act in self._within(placed[0].end) if act.loses]
         for act in beside:
-            if act.key is None or act.key in changed:
+            if act.key in changed or (act.key is None and self.applying.is_about(act, after, changed)):
                 self._lift(act)
                 placed.append(act)
 
@@ -199,9 +212,9 @@ class Search:
         if (end, count) > (self.furthest.end, self.furthest.count):
             self.furthest = Furthest(end, first, state, count)
 
-    def _is_order(self, frame: _Frame) -> bool:
+    def _is_order(self, frame: _Frame | None) -> bool:
         """Every call that must have happened has its place, and what was read when all was over is what they left."""
-        if self.furthest.act is not None or any(act.must for act in self._within(NEVER)):
+        if frame is None or any(act.must for act in self._within(NEVER)):
             return False
         if not self.applying.ends(frame.state, self.begun):
             return False
