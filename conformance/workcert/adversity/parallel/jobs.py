@@ -5,9 +5,10 @@ Sweeps are made without a limit that binds: which rows they took would not be se
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from workcert.adversity.parallel.programs import Draft, Proposal, drawn
 from workcert.cases.model import Call
@@ -50,9 +51,10 @@ class Held:
 
 @define(eq=False)
 class JobsAuthor:
-    """Draws the calls of one program."""
+    """Draws the calls of one program. ``weights``: how often each kind of call is thought of."""
 
     begin_at: int = 1_000_000
+    weights: Mapping[str, int] = field(factory=lambda: WEIGHTS)
     _jobs: int = 0
     _leases: int = 0
 
@@ -78,7 +80,7 @@ class JobsAuthor:
     # At once ---------------------------------------------------------------------------------------------------------
 
     def propose(self, draft: Draft, on: str) -> Proposal:
-        name = drawn(WEIGHTS, draft.random)
+        name = drawn(self.weights, draft.random)
         match name:
             case "enqueue":
                 return name, {"envelopes": self._envelopes(draft, draft.pick((1, 1, 2)))}

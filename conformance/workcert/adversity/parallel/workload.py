@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -44,11 +45,12 @@ class Held:
 
 @define(eq=False)
 class WorkloadAuthor:
-    """Draws the calls of one program. ``works``: references to the ids of what was admitted first, with the request."""
+    """Draws the calls of one program. ``works``: references to the ids of what was admitted first, with the
+    request; ``weights``: how often each kind of call is thought of."""
 
     begin_at: int = 10
     works: dict[str, dict[str, Any]] = field(factory=dict)
-    _new: int = 0
+    weights: Mapping[str, int] = field(factory=lambda: WEIGHTS)
 
     # The beginning ---------------------------------------------------------------------------------------------------
 
@@ -85,7 +87,7 @@ class WorkloadAuthor:
     # At once ---------------------------------------------------------------------------------------------------------
 
     def propose(self, draft: Draft, on: str) -> Proposal:
-        name = drawn(WEIGHTS, draft.random)
+        name = drawn(self.weights, draft.random)
         match name:
             case "recover_expired" | "enforce_deadlines":
                 return name, {}
