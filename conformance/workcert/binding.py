@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from attrs import field, frozen
 
@@ -36,6 +36,13 @@ def _as_it_is(record: Any, _scope: Scope) -> Any:
 
 def _none_made(_answer: Any) -> tuple[str, ...]:
     return ()
+
+
+BUSY_TIMEOUT_MS: Final = "busy_timeout_ms"
+"""How long a call waits for a lock that another holds; with 0 it says at once that it was held up."""
+WISHES: Final = frozenset({BUSY_TIMEOUT_MS})
+"""What a case may ask of a store beside what its contract leaves open: no answer is right or wrong for it, and where a
+backend cannot be asked for it the case runs all the same."""
 
 
 @frozen

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from workstore.sqlite.jobs import JobStore as SqliteJobStore
 
 
+_BUSY_TIMEOUT_MS: Final = "busy_timeout_ms"
+_DATABASE_MODULE: Final = "sqlite3"
+
+
 class Place(Protocol):
     """Where one store may live: an empty directory, and a name that is used once."""
 
@@ -87,20 +91,21 @@ class SqliteBackend:
         {"CORE", "DURABLE", "WRITERS", "DEPENDENCIES", "SECRETS", "LEGACY", "MIGRATION"}
     )
     abilities: frozenset[str] = frozenset({"reset", "second_handle", "restart", "inject", "snapshot", "pause"})
+    configurable: frozenset[str] = frozenset({_BUSY_TIMEOUT_MS})
     choices: dict[str, str] = field(factory=dict)
+    dbapi: str = _DATABASE_MODULE
 
     def open(self, place: Place, config: Mapping[str, Any]) -> SqliteStore:
         """A handle on the database at this place, which is created when nothing is there yet.
 
         Raises:
-            ValueError: the configuration has keys; this adapter knows none.
+            TypeError, ValueError: an option that is none.
             StoreUnavailable: the file cannot be opened.
         """
-        _refuse_config(config)
         # Imported late: the in-memory store must work where this one does not load.
         from workstore.sqlite import WorkloadStore as SqliteStore
 
-        return SqliteStore.open(place.path / "workload.db")
+        return SqliteStore.open(place.path / "workload.db", **config)
 
 
 def _refuse_config(config: Mapping[str, Any]) -> None:
@@ -143,8 +148,9 @@ class SqliteJobsBackend:
     contract: str = "jobs"
     profiles: frozenset[str] = _JOB_PROFILES | {"DURABLE"}
     abilities: frozenset[str] = frozenset({"second_handle", "reset", "restart"})
-    configurable: frozenset[str] = _CONFIGURABLE
+    configurable: frozenset[str] = _CONFIGURABLE | {_BUSY_TIMEOUT_MS}
     choices: dict[str, str] = field(factory=dict)
+    dbapi: str = _DATABASE_MODULE
 
     def open(self, place: Place, config: Mapping[str, Any]) -> SqliteJobStore:
         """A handle on the database at this place, which is created when nothing is there yet.

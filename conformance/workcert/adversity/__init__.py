@@ -4,6 +4,7 @@ Each part is a function of a store, options and a place for its events, as any s
 which the backend lacks says so and is skipped.
 """
 
-from workcert.adversity.suite import PARTS, Part, run_adversity, run_part
+from workcert.adversity.part import Part
+from workcert.adversity.suite import PARTS, run_adversity, run_part
 
 __all__ = ["PARTS", "Part", "run_adversity", "run_part"]

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Final
 
-from attrs import frozen
-
+from workcert.adversity import interleavings
+from workcert.adversity.part import SUITE, Part
 from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Emit, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
 
-SUITE: Final = "adversity"
-
-
-@frozen
-class Part:
-    """``needs``: abilities without which nothing of it can be tried. ``run`` emits `CaseEnded` with suite `SUITE` and
-    names that begin with the part's, and `Tallied` with the part's name."""
-
-    name: str
-    needs: frozenset[str]
-    run: Callable[[StoreUnderTest, Options, Emit], None]
-
-
-PARTS: Final[tuple[Part, ...]] = ()
+PARTS: Final[tuple[Part, ...]] = (interleavings.PART,)
 
 
 def run_adversity(store: StoreUnderTest, options: Options, emit: Emit) -> None:

@@ -45,13 +45,13 @@ def settled(value: Any) -> Any:
 def meanwhile(work: Callable[[], None]) -> Any:
     """Do the work now; or, where a coroutine of the store asks for it, give it what it must await: the loop has to go
     on with the calls that the work makes."""
-    if not _running_here():
+    if not is_running_here():
         work()
         return None
     return _Elsewhere(work)
 
 
-def _running_here() -> bool:
+def is_running_here() -> bool:
     try:
         return asyncio.get_running_loop() is _loop()
     except RuntimeError:

@@ -60,12 +60,13 @@ class Backend(Protocol):
     ``abilities`` (names of `Ability`, none if absent), ``choices`` (choice id to the declared value),
     ``codes`` (the store's error code to the contract's), ``actors`` (the store's engine actor to the contract's),
     ``configurable`` (names of what ``open`` can be asked for in ``config``, none if absent; see the choices of the
-    contract), ``dbapi`` (the DB-API module whose ``connect`` opens all connections of its stores, ``sqlite3`` for
-    instance: the kit then sees every statement, and has the abilities `Ability.POINTS` and `Ability.COMMIT_ORDER`).
+    contract, and ``busy_timeout_ms``: how long a call waits for a lock that another holds, 0 for not at all), ``dbapi``
+    (the DB-API module whose ``connect`` opens all connections of its stores, ``sqlite3`` for instance: the kit then
+    sees every statement, and has the abilities `Ability.POINTS` and `Ability.COMMIT_ORDER`).
     """
 
     contract: str
 
     def open(self, place: Place, config: Mapping[str, Any]) -> Any:
         """A handle on the store at this place, which is created when nothing is there yet. ``config`` holds what the
-        case asks for, of what is ``configurable``: nothing in the workload contract."""
+        case asks for, of what is ``configurable``."""

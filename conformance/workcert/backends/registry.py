@@ -23,7 +23,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from workcert.backends.protocol import Ability
-from workcert.binding import Binding, bindings
+from workcert.binding import WISHES, Binding, bindings
 from workcert.raised import told
 from workspec.core.choice import OTHER, ChoiceKind
 
@@ -116,7 +116,7 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
                 f"{name} claims {profile} without the ability {', '.join(lacking)}, and without it nothing of the "
                 f"profile can be seen. Add it to abilities, or leave {profile} out of profiles"
             )
-    configurable = _names_of(name, adapter, "configurable", frozenset(binding.configured), set())
+    configurable = _names_of(name, adapter, "configurable", frozenset(binding.configured) | WISHES, set())
     dbapi = _dbapi_of(name, adapter)
     if dbapi is not None:
         abilities |= SEEN_THROUGH_CONNECTIONS

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from workcert.cases.model import Call, Case, Step, Transaction
+from workcert.cases.model import Call, Case, Frozen, Step, Transaction
 from workcert.codec import Copies, RepeatBytes, RepeatText
 
 ASCII: Final = 128
@@ -27,6 +27,9 @@ def compacted(case: Case, omitted: Mapping[str, Mapping[str, Any]]) -> Case:
 def _step(step: Step, omitted: Mapping[str, Mapping[str, Any]]) -> Step:
     if isinstance(step, Call):
         return _call(step, omitted)
+    if isinstance(step, Frozen):
+        during = tuple(_call(each, omitted) if isinstance(each, Call) else each for each in step.during)
+        return evolve(step, frozen=_call(step.frozen, omitted), during=during)
     if isinstance(step, Transaction):
         return evolve(step, calls=tuple(_call(inner, omitted) for inner in step.calls))
     return step

@@ -106,13 +106,24 @@ class Together:
 
 
 @frozen
+class Reopen:
+    """One handle is closed, if it is open, and opened anew on the same place, while another is held in a call."""
+
+    id: str
+    on: str
+    note: str | None = None
+
+
+@frozen
 class Frozen:
-    """The calls of ``during`` commit after ``frozen`` has read and decided, and before it commits."""
+    """The steps of ``during`` are made while ``frozen`` is held: at its point with the number ``point``, from 1; or,
+    where that is None, after it has read and decided, and before it commits."""
 
     id: str
     frozen: Call
-    during: tuple[Call, ...]
+    during: tuple[Call | Reopen, ...]
     note: str | None = None
+    point: int | None = None
 
 
 @frozen
@@ -138,7 +149,7 @@ class Repeat:
     note: str | None = None
 
 
-Plain: TypeAlias = Call | Restart | Inject | Together | Frozen | Transaction
+Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction
 Step: TypeAlias = Plain | Repeat
 
 
@@ -198,8 +209,8 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed.add("restart")
             case Inject():
                 needed.add("inject")
-            case Frozen():
-                needed.add("pause")
+            case Frozen(point=point):
+                needed.add("pause" if point is None else "points")
     return frozenset(needed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from attrs import define
@@ -19,6 +19,7 @@ from workcert.cases.model import (
     Frozen,
     Header,
     Inject,
+    Reopen,
     Repeat,
     Restart,
     Step,
@@ -32,7 +33,7 @@ from workcert.codec import CodecError, parse_json
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "repeat")
+_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "repeat", "reopen")
 _HEADER: Final = frozenset(
     {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
@@ -41,9 +42,10 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "restart": frozenset({"id", "restart", "note"}),
     "inject": frozenset({"id", "on", "inject", "version", "note"}),
     "together": frozenset({"id", "together", "rounds", "expect_one_of", "note"}),
-    "frozen": frozenset({"id", "frozen", "during", "note"}),
+    "frozen": frozenset({"id", "frozen", "during", "point", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
+    "reopen": frozenset({"id", "on", "reopen", "note"}),
 }
 MOST_REPEATS: Final = 10_000
 _CUT_SHORT: Final = "the file was cut short; get it whole, or close it with an end line"
@@ -149,7 +151,9 @@ class _Steps(Reader):
             found = listed(kinds) if kinds else "none"
             raise self.fault(f"a step is exactly one of {listed(_KINDS)}, this one has {found}", "write one")
         kind = kinds[0]
-        if inside in ("together", "frozen", "tx") and kind != "call":
+        if kind == "reopen" and inside != "during":
+            raise self.fault("a reopen step outside of 'during'", 'make it while a call is held at a "point"')
+        if inside in ("together", "frozen", "during", "tx") and kind not in ("call", "reopen"):
             raise self.fault(f"a {kind} step inside a {inside} step", "put only calls there")
         if inside == "repeat" and kind == "repeat":
             raise self.fault("a repeat inside a repeat", "write the inner one out")
@@ -164,6 +168,10 @@ class _Steps(Reader):
                 if raw["restart"] is not True:
                     raise self.fault("'restart' is not true", 'write "restart": true')
                 return Restart(step_id, note)
+            case "reopen":
+                if raw["reopen"] is not True:
+                    raise self.fault("'reopen' is not true", 'write "reopen": true')
+                return Reopen(step_id, self.handle(raw), note)
             case "inject":
                 return self.inject(raw, step_id, note)
             case "together":
@@ -291,14 +299,31 @@ class _Steps(Reader):
         if held.record == UNCHANGED:
             raise self.fault("'unchanged' on a frozen call", "others change the record meanwhile; match it")
         self.answered = before
+        point = raw.get("point")
+        if "point" in raw and (type(point) is not int or point < 1):
+            raise self.fault(f"point {point!r}", "write an integer from 1, or leave it out")
         during = [self.object(each, "a step of during") for each in self.need(raw, "during", list, "a step")]
         if not during:
             raise self.fault("'during' is empty", "write the calls that commit meanwhile")
-        calls = tuple(self.step(each, inside="frozen") for each in during)
-        if any(call.on == held.on for call in calls):
+        steps = tuple(self.step(each, inside="during") for each in during)
+        if any(each.on == held.on for each in steps):
             raise self.fault(f"a call of 'during' on the frozen handle {held.on!r}", "use another handle")
+        calls = [each for each in steps if isinstance(each, Call)]
+        if point is None and len(calls) < len(steps):
+            raise self.fault("a reopen step without a point", 'say where the call is held: "point": 1')
+        if point is not None:
+            self._at_a_point(held, calls)
         self.answered.add(held.id)
-        return Frozen(step_id, held, calls, note)
+        return Frozen(step_id, held, steps, note, point)
+
+    def _at_a_point(self, held: Call, calls: Sequence[Call]) -> None:
+        """Which of the calls takes effect first is the store's, so that nothing is written of one alone."""
+        for call in (held, *calls):
+            self.bare(call, ("expect", "record", "version"))
+        if self.contract.instant is None and any(call.at != held.at for call in calls):
+            raise self.fault(
+                "a call during another at a different time", "a store has one clock; give them one instant"
+            )
 
     def transaction(self, raw: dict[str, Any], step_id: str, note: str | None) -> Transaction:
         if not any(signature.inside for signature in self.contract.calls.values()):

@@ -15,6 +15,7 @@ from workcert.cases.model import (
     Header,
     Inject,
     Ok,
+    Reopen,
     Repeat,
     Restart,
     Step,
@@ -59,6 +60,8 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written = _call(step, time)
         case Restart():
             written = {"id": step.id, "restart": True}
+        case Reopen():
+            written = {"id": step.id, "on": step.on, "reopen": True}
         case Inject():
             written = {"id": step.id, "on": step.on, "inject": encode(step.record), "version": step.version}
         case Together():
@@ -69,8 +72,10 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written = {
                 "id": step.id,
                 "frozen": _step(step.frozen, time),
-                "during": [_step(call, time) for call in step.during],
+                "during": [_step(each, time) for each in step.during],
             }
+            if step.point is not None:
+                written["point"] = step.point
         case Transaction():
             written = {"id": step.id, "on": step.on, time: encode(step.at)}
             written["tx"] = [_inside(call, time) for call in step.calls]

@@ -11,6 +11,8 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from workcert.adversity.interleavings.suite import run_interleavings
+from workcert.adversity.part import SUITE as ADVERSITY
 from workcert.binding import bindings
 from workcert.cases.cost import cost
 from workcert.cases.library import builtin_cases
@@ -18,6 +20,7 @@ from workcert.cases.model import Case
 from workcert.faults.derived import derived
 from workcert.faults.fault import Fault
 from workcert.faults.field import field_faults
+from workcert.faults.field.model import Tier
 from workcert.faults.footprint import MOST_CHEAP, Footprint, footprints
 from workcert.faults.grades import SURVIVED, Grade
 from workcert.faults.grading import TOUR, Found, Suites, grade, signature
@@ -78,9 +81,11 @@ def _graded(asked: Asked, number: int) -> Graded:
     fault = faults_of(asked.contract)[number]
     binding = bindings()[asked.contract]
     every = _suites(asked.contract, asked.effort, asked.seed)
-    suites = every.only(asked.suites)
+    # What only calls that meet can show is tried by calls that meet: each time, and by no luck.
+    meeting = (ADVERSITY,) if fault.tier == Tier.INTERLEAVING else ()
     said = Grade(fault.name, str(fault.kind), fault.requirements, SURVIVED, tier=fault.tier, cause=fault.cause)
-    found = grade(binding, fault, suites)
+    found = grade(binding, fault, every.only(meeting)) if meeting else None
+    found = found or grade(binding, fault, every.only(asked.suites))
     if found is None:
         return Graded(number, said, None)
     caught = evolve(
@@ -112,4 +117,4 @@ def _suites(contract: str, effort: Effort, seed: int) -> Suites:
         (SCENARIOS, by_cost(case for case in cases if cost(case) <= MOST_CHEAP)),
         (VOLUME, by_cost(case for case in cases if cost(case) > MOST_CHEAP)),
     )
-    return Suites(of_cases, ((WALK, run_walk),), options)
+    return Suites(of_cases, ((ADVERSITY, run_interleavings), (WALK, run_walk)), options)

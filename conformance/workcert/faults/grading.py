@@ -17,7 +17,7 @@ from workcert.faults.fault import Fault
 from workcert.faults.footprint import Footprint, by_the_kit
 from workcert.run.case import run_case
 from workcert.run.engine import Options, examined
-from workcert.run.events import CaseEnded, Emit, Event, StepJudged, Verdict
+from workcert.run.events import CaseEnded, Emit, Event, ExamplesRun, StepJudged, Verdict
 from workcert.run.store import StoreUnderTest
 from workcert.shrink import size
 
@@ -132,6 +132,8 @@ def _by_generating(store: StoreUnderTest, suite: str, run: Generated, options: O
         if isinstance(event, StepJudged):
             calls += 1
             seconds = time.perf_counter() - began
+        if isinstance(event, ExamplesRun) and not seconds:
+            calls = event.steps
         if isinstance(event, CaseEnded) and event.failure is not None:
             ends.append(event)
             raise _Found

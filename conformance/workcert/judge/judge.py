@@ -18,8 +18,9 @@ from workcert.judge.comparing import NOTHING_STALE, Comparing, Stale, nothing_re
 from workcert.judge.differences import Difference
 from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure
-from workcert.run.calling import Answered, Observed, Refusal
+from workcert.run.calling import Answered, Observed, Refusal, Unavailable
 from workspec.core.choice import UNSEEN, ChoiceKind, NotAsserted
+from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed, Decision, commit, decide
 from workspec.core.orders import other_orders
 from workspec.core.record import State
@@ -167,19 +168,44 @@ class Judge(Comparing):
         decision = decide(self.binding.contract, state, call, now_s, chooser)
         self.state = commit(self.binding.contract, self.state, decision).state
 
-    def answer_only(self, call: Call, now_s: int, observed: Observed, read: Read, chooser: ObservingChooser | None = None) -> tuple[Committed, Failure | None]:
+    def answer_only(
+        self,
+        call: Call,
+        now_s: int,
+        observed: Observed,
+        read: Read,
+        contract: Contract | None = None,
+        *,
+        blind: bool = False,
+    ) -> tuple[Committed, Failure | None]:
         """Apply one of several calls that ran at once: its answer is judged, records are when all have run.
 
         An answer that holds a record shows it as it was then; records that later calls of the group changed are
-        therefore compared by the members that the answer shows.
+        therefore compared by the members that the answer shows. Whether a choice that a record shows was legal is not
+        asked: another call of the group may have written over it. Of a call that may have happened nobody knows the
+        answer.
+
+        Args:
+            contract: the rules where they are those of a part of the call.
+            blind: what the call chose is taken from its answer alone, and is as good as any where that does not tell.
         """
-        chooser = chooser or self._chooser(observed, read)
-        decision = decide(self.binding.contract, self.state, call, now_s, chooser)
-        committed = commit(self.binding.contract, self.state, decision)
-        failure = self._judge_choices(chooser, committed) or self._judge_answer(committed, observed, read)
+        chooser = self._chooser(observed, read)
+        if blind:
+            chooser.record_of = lambda _key: UNSEEN
+        rules = contract or self.binding.contract
+        committed = commit(rules, self.state, decide(rules, self.state, call, now_s, chooser))
+        failure = None if isinstance(observed, Unavailable) else self._judge_answer(committed, observed, read)
         if failure is None:
             self.state = committed.state
         return committed, failure
+
+    def wrong_answer(
+        self, call: Call, now: int, observed: Observed, read: Read, chooser: ObservingChooser
+    ) -> Failure | None:
+        """Why a call that is made next does not answer so. Nothing is applied."""
+        contract = self.binding.contract
+        committed = commit(contract, self.state, decide(contract, self.state, call, now, chooser))
+        return self._judge_choices(chooser, committed) or self._judge_answer(committed, observed, read)
 
     def _chooser(
         self, observed: Observed, read: Read, otherwise: Mapping[str, Any] = MappingProxyType({})

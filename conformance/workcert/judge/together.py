@@ -6,7 +6,7 @@ call of the group must have committed. Orders are searched depth first: a call c
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final
 
 from attrs import define, field
@@ -16,8 +16,10 @@ from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Crashed, Observed, Refusal, Unavailable
+from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed
 from workspec.core.record import State
+from workspec.core.rule import checks_of
 from workspec.core.scope import Call
 
 Made = tuple[Call, int]
@@ -46,7 +48,7 @@ def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Obser
     if losers and not winners:
         text = f"every call was refused with {contract.conflict_code}; nobody can have won"
         return Failure(contract.conflict_requirements, Kind.ORDER, text)
-    search = _Search(judge, calls, observed, read, kinds_of(calls, observed, judge.state))
+    search = Search(judge, calls, observed, read, kinds_of(calls, observed, judge.state))
     if search.finds(frozenset(winners), []):
         return None
     cause = search.cause
@@ -57,8 +59,10 @@ def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Obser
 
 
 @define(eq=False)
-class _Search:
-    """``cause``: why the order that came furthest fits no further."""
+class Search:
+    """``after``: by the place of a call, those that must come before it; ``contracts``: the rules of a call, where they
+    are not those of all. ``cause``: why the order that came furthest fits no further; ``made`` and
+    ``order``: what was done in the order that fits, and that order."""
 
     judge: Judge
     calls: Sequence[Made]
@@ -66,31 +70,48 @@ class _Search:
     read: Read
     kinds: Sequence[Hashable]
     """Calls of one kind are interchangeable: if one does not come next, none of them does."""
+    after: Mapping[int, frozenset[int]] = field(factory=dict)
+    contracts: Mapping[int, Contract] = field(factory=dict)
+    rest: Callable[[], Failure | None] = lambda: None
+    """What else must be as the order left it."""
+    blind: bool = False
+    """What a call chose is not looked for in records: a later one has written over it."""
     cause: Failure | None = None
+    made: list[Committed] = field(factory=list)
+    order: tuple[int, ...] = ()
     _reached: int = -1
     _decisions: int = 0
-    _made: list[Committed] = field(factory=list)
 
     def finds(self, waiting: frozenset[int], made: list[int]) -> bool:
         """Whether what waits can follow what was made in some order. The judge is left where that order led."""
         if not waiting:
+            self.order = tuple(made)
             return self._ends(len(made))
         state = self.judge.state
         tried: set[Hashable] = set()
         for index in sorted(waiting):
-            if self.kinds[index] in tried:
+            if self.kinds[index] in tried or not waiting.isdisjoint(self.after.get(index, ())):
                 continue
             tried.add(self.kinds[index])
             if not self._fits(index, state, len(made)):
                 continue
             if self.finds(waiting - {index}, [*made, index]):
                 return True
-            idle = not self._made.pop().decision.parts
-            if idle:
-                # What fits here and changes nothing fits here in any order that there is.
+            committed = self.made.pop()
+            if not committed.decision.parts and self._changes_nothing_anywhere(index, committed):
+                # It fits here in any order that there is.
                 break
         self.judge.state = state
         return False
+
+    def _changes_nothing_anywhere(self, index: int, committed: Committed) -> bool:
+        """Whatever its place, if it is answered so. A replay that succeeds is no such call: elsewhere it is none, and
+        the same answer tells of a change."""
+        operation = committed.decision.operation
+        if operation.name in self.judge.binding.reads:
+            return True
+        commits = any(getattr(check, "committing", ()) for check in checks_of(operation))
+        return isinstance(self.observed[index], Refusal) and not commits
 
     def _fits(self, index: int, state: State, reached: int) -> bool:
         self._decisions += 1
@@ -98,18 +119,20 @@ class _Search:
             raise Undecided(f"no order was found among {MOST_DECISIONS} decisions")
         self.judge.state = state
         call, now = self.calls[index]
-        committed, failure = self.judge.answer_only(call, now, self.observed[index], self.read)
+        committed, failure = self.judge.answer_only(
+            call, now, self.observed[index], self.read, self.contracts.get(index), blind=self.blind
+        )
         if failure is not None:
             self._note(reached, failure)
             return False
-        self._made.append(committed)
+        self.made.append(committed)
         return True
 
     def _ends(self, reached: int) -> bool:
         """Every call has its place; the records must be as the last one left them."""
-        ids = tuple(i for made in self._made for i in made.decision.trace.requirements)
+        ids = tuple(i for made in self.made for i in made.decision.trace.requirements)
         ids = ids or self.judge.binding.contract.comparisons["others"]
-        failure = self.judge.everything(self.read, ids, Kind.RECORD, "at the end")
+        failure = self.judge.everything(self.read, ids, Kind.RECORD, "at the end") or self.rest()
         if failure is not None:
             self._note(reached, failure)
             return False

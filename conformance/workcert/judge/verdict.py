@@ -12,6 +12,8 @@ from workcert.run.calling import Observed
 from workspec.core.interpreter import Outcome
 from workspec.core.scope import Trace
 
+HELD: Final = "held"
+"""How the note of a call begins that was held at a point; what it was held before follows."""
 TOGETHER: Final = "together"
 """The note of a step of calls that ran at once."""
 END: Final = "(end)"

@@ -26,7 +26,7 @@ def cause_of(applying: Applying, act: Act | None, state: State) -> Failure:
         if act.way is Way.ELEMENT:
             return Failure(judge.binding.contract.operation(act.name).requirements or own, Kind.ANSWER, _of_pass(act))
         assert act.made.seen is not None
-        _committed, found = judge.answer_only(act.call, act.now, act.made.seen, read, applying.chooser(act))
+        found = judge.wrong_answer(act.call, act.now, act.made.seen, read, applying.chooser(act))
         return found or Failure(own, Kind.ANSWER, "it fits, but what follows does not")
     finally:
         judge.state = before

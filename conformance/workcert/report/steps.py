@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from workcert.binding import Binding
-from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Together, Transaction, unrolled
+from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Reopen, Together, Transaction, unrolled
 from workcert.explaining.model import AT, ON, Explanation
 from workcert.judge.verdict import END, StepRun
 from workcert.ordinary import HAPPENS_AT
@@ -94,7 +94,7 @@ def _calls(step: Plain) -> Iterator[Call]:
         case Call():
             yield step
         case Frozen():
-            yield from (step.frozen, *step.during)
+            yield from (each for each in (step.frozen, *step.during) if isinstance(each, Call))
         case Together():
             yield from step.calls
         case Transaction():
@@ -111,12 +111,16 @@ def _rows(
                 made = brief(seen[place], names) if place < len(seen) else ""
                 yield _inner(binding, n, call, "at once", calls, made)
         case Frozen():
-            yield _row(n, run, names, f"{step.frozen.call}, held", arguments(binding, step.frozen, calls), _time(run))
+            row = _row(n, run, names, f"{step.frozen.call}, held", arguments(binding, step.frozen, calls), _time(run))
+            yield row if step.point is None or not run.applicable else attrs.evolve(row, changed=run.note)
             answered = {inner.id: inner for inner in run.during}
-            for call in step.during:
-                inner = answered.get(call.id)
+            for each in step.during:
+                inner = answered.get(each.id)
                 answer = "" if inner is None else seen_text(inner.observed, inner.expected, names)
-                yield _inner(binding, n, call, "meanwhile", calls, answer)
+                if isinstance(each, Reopen):
+                    yield StepRow(n, each.id, "", each.on, "meanwhile: opened anew", "", "", answer, "")
+                else:
+                    yield _inner(binding, n, each, "meanwhile", calls, answer)
         case Transaction():
             answered = {inner.id: inner for inner in run.during}
             for call in (*step.calls, *step.after):

@@ -9,6 +9,7 @@ import attrs
 from attrs import frozen
 
 from workcert.backends.registry import LoadedBackend
+from workcert.binding import WISHES
 from workcert.cases.model import (
     Case,
     Frozen,
@@ -47,7 +48,7 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     profiles = sorted(set(case.header.profiles) - backend.profiles)
     if profiles:
         return f"the backend does not claim {', '.join(profiles)}"
-    options = sorted(set(case.header.config) - backend.configurable)
+    options = sorted(set(case.header.config) - backend.configurable - WISHES)
     if options and backend.binding.configured:
         return f"the backend cannot be opened with {', '.join(options)} (configurable)"
     abilities = sorted({*required_abilities(case), *case.header.abilities} - backend.abilities)
@@ -74,8 +75,13 @@ Watch = Callable[[Execution, Plain, StepRun], None]
 """Called after each step, with the run that it belongs to: each variant of a case is an execution of its own."""
 
 
-def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None) -> CaseRun:
+def run_case(
+    store: StoreUnderTest, case: Case, *, judged: bool = True, watch: Watch | None = None, tries_on: bool = False
+) -> CaseRun:
     """Run a case in all its variants, each on a fresh store; the first that fails decides.
+
+    ``tries_on``: where those that should run while a call is held are all turned away, they try again at its next
+    point: having done nothing, they cost no run of the case.
 
     A block of calls at once runs with threads as often as it asks; for two calls once more in the other order, and, on
     a backend that can pause, once with each of them committing between the halves of the other.
@@ -88,7 +94,7 @@ def run_case(store: StoreUnderTest, case: Case, *, judged: bool = True, watch: W
         return CaseRun(Verdict.SKIPPED, reason=why)
     last = CaseRun(Verdict.PASSED)
     for variant in variants(case, store.backend):
-        run = _run_once(store, variant, judged, watch)
+        run = _run_once(store, variant, judged, watch, tries_on)
         if run.verdict is Verdict.SKIPPED and variant is not case:
             continue
         last = run
@@ -127,11 +133,11 @@ def _with(case: Case, block: Together, instead: Frozen | Together) -> Case:
     return attrs.evolve(case, steps=steps)
 
 
-def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None) -> CaseRun:
+def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None, tries_on: bool) -> CaseRun:
     try:
-        store.begin(case.header.config)
+        store.begin(case.header.config, watched=is_watched(case))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
-        execution.ids_of_case = case.header.requirements
+        execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on
         for name in case.header.handles:
             # Opened before the first step: one that is opened later has seen all, and shows no stale view.
             store.handle(name)
@@ -155,6 +161,12 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     if execution.unforced:
         return CaseRun(Verdict.SKIPPED, reason=execution.unforced)
     return CaseRun(Verdict.PASSED, tuple(execution.runs))
+
+
+def is_watched(case: Case) -> bool:
+    """The calls of this case are seen at work, as far as the backend lets the kit see them."""
+    held = (isinstance(step, Frozen) and step.point is not None for step in every_step(case.steps))
+    return any(held) or not {"points", "commit_order"}.isdisjoint(case.header.abilities)
 
 
 def is_reference(backend: LoadedBackend) -> bool:

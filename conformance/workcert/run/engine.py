@@ -14,7 +14,7 @@ import attrs
 from attrs import define, field, frozen
 
 from workcert.backends.registry import BackendError, LoadedBackend
-from workcert.binding import Binding
+from workcert.binding import WISHES, Binding
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
 from workcert.explaining.dropping import same_failure, without
@@ -285,7 +285,7 @@ def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure) -> tuple[Ca
     first = broken(case)
     if first is None:
         return case, 1
-    least = shrink(case, alike(broken, first), SHRINK_BUDGET, store.backend.configurable)
+    least = shrink(case, alike(broken, first), SHRINK_BUDGET, store.backend.configurable - WISHES)
     wanted = judge(least.case)
 
     def fails_alike(candidate: Case) -> str | None:

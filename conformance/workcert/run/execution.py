@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 from attrs import define, field
 
-from workcert.binding import Binding
+from workcert.binding import WISHES, Binding
 from workcert.cases.model import Call, Frozen, Inject, Plain, Restart, Together, Transaction
 from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
@@ -20,6 +20,7 @@ from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.clock import STANDS, StoreClock
+from workcert.run.holding import Held, run_held
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
@@ -58,6 +59,10 @@ class Execution:
     failure: Failure | None = None
     unforced: str = ""
     """Why a frozen block showed nothing of an interleaving."""
+    held: Held | None = None
+    """What became of the last call that was held at a point."""
+    tries_on: bool = False
+    """Where those that should run meanwhile are all held up, they try again at the next point."""
     _at: int = 0
     _cursors: dict[Any, Any] = field(factory=dict)
     history: list[State] = field(factory=lambda: [{}])
@@ -72,7 +77,8 @@ class Execution:
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
         self.binding = backend.binding
-        asked = {backend.binding.configured.get(name, name): value for name, value in self.store.config.items()}
+        config = {name: value for name, value in self.store.config.items() if name not in WISHES}
+        asked = {backend.binding.configured.get(name, name): value for name, value in config.items()}
         self.clock = StoreClock(self.store)
         legible = Legible(self.store).__getitem__
         self.judge = Judge(backend.binding, {**backend.choices, **asked}, legible, tells=self.tells)
@@ -109,8 +115,10 @@ class Execution:
                 return self._restart(step)
             case Inject():
                 return self._inject(step)
-            case Frozen():
+            case Frozen(point=None):
                 return run_frozen(self, step)
+            case Frozen():
+                return run_held(self, step)
             case Together():
                 return run_together(self, step)
             case Transaction():

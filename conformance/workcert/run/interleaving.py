@@ -18,6 +18,7 @@ from workcert.run.literal import brief, expectation_differences
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
 from workspec.core.interpreter import decide
+from workspec.core.rule import Batch
 from workspec.core.scope import Call as ModelCall
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
     def meanwhile() -> None:
         try:
             _check_pause(execution)
-            ran.extend(execution.call(inner) for inner in step.during)
+            ran.extend(execution.call(inner) for inner in step.during if isinstance(inner, Call))
         except (Unreadable, BackendError) as error:
             # The store may swallow it: it is raised again when the held call has come back.
             trouble.append(error)
@@ -72,6 +73,10 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
     decision, chooser = execution.judge.first_half(call, now_s, observed, execution.read, before)
     between = execution.judge.state
     judged = execution.judge.half(decision, observed, execution.read, chooser, stale)
+    if judged.failure is not None and isinstance(decision.operation, Batch):
+        # No batch is promised a conflict: one that asks again before it writes stands behind the others.
+        again = execution.judge.call(call, now_s, observed, execution.read)
+        judged = judged if again.failure is not None else again
     return _combined(step, execution.finished(held, call, observed, judged, between), ran)
 
 

@@ -20,9 +20,10 @@ from attrs import define, field
 from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
-from workcert.binding import Found
+from workcert.binding import WISHES, Found
 from workcert.raised import told
 from workcert.run.calling import CallHung, time_limit
+from workcert.watched import WatchedHandle, installed
 
 FRESH_EVERY: Final = 20
 SHARED_MEMORY: Final = Path("/dev/shm")
@@ -68,6 +69,9 @@ class StoreUnderTest:
     """The key of a record that the present example has seen stored, to look for after a reset."""
     reads: bool = False
     """Some record has been read back: where none ever was, it is the read that is wrong, and no ability."""
+    _watching: contextlib.ExitStack = field(factory=contextlib.ExitStack)
+    _is_watched: bool = False
+    """The calls of its handles are seen, as far as the backend lets the kit see them."""
 
     @classmethod
     def of(cls, backend: LoadedBackend) -> StoreUnderTest:
@@ -85,24 +89,32 @@ class StoreUnderTest:
 
     # Places ------------------------------------------------------------------------------------------------------
 
-    def begin(self, config: Mapping[str, Any] | None = None) -> None:
-        """An empty store for the next example.
+    def begin(self, config: Mapping[str, Any] | None = None, *, watched: bool = False) -> None:
+        """An empty store for the next example. ``watched``: of its handles `commit_order` and ``points`` are asked.
 
         Raises:
             AbilityLie: the backend's reset left something behind.
         """
         self._examples += 1
-        wanted = config or {}
-        reusable = self._place is not None and self._handles and wanted == self.config
+        wanted = self._taken(config or {})
+        reusable = self._place is not None and self._handles and wanted == self.config and watched == self._is_watched
         if reusable and self.backend.can("reset") and self._examples % FRESH_EVERY:
             self._reset()
             return
-        self.fresh(wanted)
+        self.fresh(wanted, watched=watched)
 
-    def fresh(self, config: Mapping[str, Any] | None = None) -> None:
+    def _taken(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Without what a case would like and any answer is right without, where the backend cannot be asked for it."""
+        unknown = WISHES - self.backend.configurable
+        return {name: value for name, value in config.items() if name not in unknown}
+
+    def fresh(self, config: Mapping[str, Any] | None = None, *, watched: bool = False) -> None:
         """A store at a place that was never used."""
         self._leave()
-        self.config = config or {}
+        self._is_watched = watched
+        if watched and self.backend.dbapi is not None:
+            self._watching.enter_context(installed(self.backend.dbapi))
+        self.config = self._taken(config or {})
         self._places += 1
         name = f"{self._root.name}-{self._places}"
         path = self._root / f"store-{self._places}"
@@ -133,6 +145,7 @@ class StoreUnderTest:
         self.known = None
         # A store that is thrown away need not close well.
         self._close_handles()
+        self._watching.close()
         if self._place is None:
             return
         forget = getattr(self.backend.adapter, "forget", None)
@@ -171,7 +184,8 @@ class StoreUnderTest:
             raise BackendError(f"{self.backend.name} cannot open a store: {told(error)}. {cause}") from error
         if opened is None:
             raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
-        return Synchronous(opened)
+        is_seen = self._is_watched and self.backend.dbapi is not None
+        return WatchedHandle(opened) if is_seen else Synchronous(opened)
 
     def reader(self) -> Any:
         """A handle that only the judge uses, where a second one can be had: reading on the acting handle would
@@ -182,7 +196,11 @@ class StoreUnderTest:
 
     def reopen_reader(self) -> None:
         """The next read goes through a handle that was opened only then."""
-        found = self._handles.pop(READER, None)
+        self.close_handle(READER)
+
+    def close_handle(self, name: str) -> None:
+        """Close one, whatever it says; the next use of its name opens it anew."""
+        found = self._handles.pop(name, None)
         close = getattr(found, "close", None)
         if close is not None:
             with contextlib.suppress(Exception):
@@ -222,6 +240,18 @@ class StoreUnderTest:
         with self.ability("snapshot"):
             return dict(self.reader().snapshot())
 
+    def commit_order(self, handle: str) -> int | None:
+        """The place of what the last call of this handle committed among all commits of the store, None where it
+        committed nothing. Of a store that was begun as ``watched``."""
+        with self.ability("commit_order"):
+            order: int | None = self.handle(handle).commit_order()
+            return order
+
+    def statements_seen(self) -> int | None:
+        """How many statements all calls of its handles have made; None where the kit does not see them."""
+        seen = [each for each in self._handles.values() if isinstance(each, WatchedHandle)]
+        return sum(each.statements for each in seen) if seen else None
+
     def ability(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Around the use of an ability.
 
@@ -236,6 +266,17 @@ class StoreUnderTest:
         raise AbilityLie(
             f"{self.backend.name} claims the ability {ability}, but {what}. "
             f"Mend it, or take {ability!r} out of abilities{without}"
+        )
+
+    def accuse_hanging(self, case: str, reason: str) -> NoReturn:
+        """Calls did not come back, in several cases.
+
+        Raises:
+            BackendError: always.
+        """
+        raise BackendError(
+            f"{self.backend.name}: calls waited in vain again and again, and the other cases were left out. In {case} "
+            f"{reason}. Mend that first"
         )
 
     def check_second_handle(self, acting: str, key: str) -> None:

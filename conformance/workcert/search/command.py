@@ -75,8 +75,11 @@ def run_all(contract_name: str, as_json: bool, write: bool, out: Path | None = N
     print(json.dumps(stored.as_plain(reached), indent=2) if as_json else as_table(reached))
     if write:
         file = stored.write(reached, (out or DEFAULT_OUT) / contract_name)
-        made = _keep_tours(reached)
-        print(f"wrote {file} and {made} tours; to print it into the tables: workcert tables", file=sys.stderr)
+        made, met = _keep_tours(reached), _keep_meetings(reached.contract)
+        print(
+            f"wrote {file}, {made} tours and {met} meetings of two calls; to print it into the tables: workcert tables",
+            file=sys.stderr,
+        )
     return BROKEN if any(result.violations for result in reached.searched) else HOLDS
 
 
@@ -87,6 +90,14 @@ def _keep_tours(reached: Reached) -> int:
     found = built(bindings()[reached.contract], reached)
     keep(found, reached.unreached, reached.digest, place(reached.contract))
     return len(found)
+
+
+def _keep_meetings(contract_name: str) -> int:
+    from workcert.adversity.interleavings.library import keep, place
+    from workcert.adversity.interleavings.meetings import chosen, meetings
+
+    binding = bindings()[contract_name]
+    return keep(binding, chosen(meetings(binding, CONFIGURATIONS[contract_name])), place())
 
 
 def as_table(reached: Reached) -> str:

@@ -1,4 +1,4 @@
-"""Pure edits of a case. Its *leaves* are calls, restarts and injections, wherever they stand."""
+"""Pure edits of a case. Its *leaves* are calls, restarts, reopened handles and injections, wherever they stand."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from workcert.cases.model import (
     Case,
     Frozen,
     Inject,
+    Reopen,
     Repeat,
     Restart,
     Step,
@@ -24,16 +25,16 @@ from workcert.cases.model import (
 )
 from workcert.references import Ref, references, renamed
 
-Leaf: TypeAlias = Call | Restart | Inject
+Leaf: TypeAlias = Call | Restart | Reopen | Inject
 
 JUDGED: Final = ("expect", "record", "of", "version")
 """Members of a call that only judge it."""
 
-_SHOWN_BY_STEPS: Final = frozenset({"second_handle", "restart", "inject", "pause"})
+_SHOWN_BY_STEPS: Final = frozenset({"second_handle", "restart", "inject", "pause", "points"})
 
 
 def leaves(steps: tuple[Step, ...]) -> tuple[Leaf, ...]:
-    return tuple(step for step in every_step(steps) if isinstance(step, Call | Restart | Inject))
+    return tuple(step for step in every_step(steps) if isinstance(step, Call | Restart | Reopen | Inject))
 
 
 def base(name: str) -> str:
@@ -52,7 +53,7 @@ def needed(leaf: Leaf) -> Iterator[Ref]:
 
 def tidied(case: Case) -> Case:
     """Without handles that no step uses, and without abilities that only such steps asked for as are gone."""
-    used = {step.on for step in every_step(case.steps) if isinstance(step, Call | Inject)}
+    used = {step.on for step in every_step(case.steps) if isinstance(step, Call | Inject | Reopen)}
     handles = tuple(name for name in case.header.handles if name in used) or case.header.handles[:1]
     header = attrs.evolve(case.header, handles=handles)
     wanted = required_abilities(Case(header, case.steps))
@@ -187,7 +188,8 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
                 if first and then:
                     kept.append(attrs.evolve(step, frozen=first[0], during=then))
                 else:
-                    kept += (*first, *then)
+                    # Nothing is held any more that a handle could be opened beside.
+                    kept += (*first, *(each for each in then if not isinstance(each, Reopen)))
             case Transaction(calls=calls, after=after):
                 left, then = _changed(calls, change), _changed(after, change)
                 if left or then:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import permutations
 from typing import Any
 
 import attrs
 
-from workcert.cases.model import Call, Case, Frozen, Inject, Repeat, Together, every_step, within
+from workcert.cases.model import Call, Case, Frozen, Inject, Reopen, Repeat, Together, every_step, within
 from workcert.shrink.attempt import Attempt
 from workcert.shrink.edits import (
     JUDGED,
@@ -32,12 +33,21 @@ def unwrap(attempt: Attempt) -> None:
         match find(attempt.case, step_id):
             case Together() as step:
                 _unwrap_together(attempt, step)
-            case Frozen(frozen=held, during=during):
-                for row in ((*during, held), (held, *during)):
-                    if attempt.take(with_steps(attempt.case, step_id, row)):
-                        break
+            case Frozen(frozen=held, during=during, point=point):
+                calls = tuple(each for each in during if isinstance(each, Call))
+                if any(
+                    attempt.take(with_steps(attempt.case, step_id, row)) for row in ((*calls, held), (held, *calls))
+                ):
+                    continue
+                if point is not None:
+                    attempt.lowest(1, point, partial(_held_at, step_id))
             case Repeat() as step:
                 _unwrap_repeat(attempt, step)
+
+
+def _held_at(step_id: str, case: Case, point: int) -> Case | None:
+    held = find(case, step_id)
+    return None if held is None else with_steps(case, step_id, (attrs.evolve(held, point=point),))
 
 
 def _unwrap_together(attempt: Attempt, step: Together) -> None:
@@ -102,7 +112,7 @@ def merge_handles(attempt: Attempt) -> None:
 
 def _on(case: Case, names: dict[str, str]) -> Case | None:
     def renamed(leaf: Any) -> Any:
-        if isinstance(leaf, Call | Inject) and leaf.on in names:
+        if isinstance(leaf, Call | Inject | Reopen) and leaf.on in names:
             return attrs.evolve(leaf, on=names[leaf.on])
         return leaf
 

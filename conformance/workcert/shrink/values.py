@@ -6,6 +6,7 @@ from functools import partial
 
 import attrs
 
+from workcert.binding import WISHES
 from workcert.cases.model import Case
 from workcert.references import Copies, JsonBytes, Ref, RepeatBytes, RepeatText, Text
 from workcert.shrink.attempt import Attempt
@@ -129,7 +130,7 @@ def _fewer_elements(attempt: Attempt, place: Place) -> None:
 def lower_configuration(attempt: Attempt) -> None:
     """What a store is opened with: left out, or as low as it may be."""
     for name, value in attempt.case.header.config.items():
-        if type(value) is int and not attempt.take(configured(attempt.case, name, None)):
+        if type(value) is int and name not in WISHES and not attempt.take(configured(attempt.case, name, None)):
             attempt.lowest(1, value, partial(_lowered, name))
 
 

@@ -72,6 +72,8 @@ class _Player:
                     yield self.transaction(step)
                 case Together():
                     raise NotExportable("calls at once: their order is the store's, and so is what follows")
+                case Frozen(point=int()):
+                    raise NotExportable("a call held at a point: what its statements are is the store's own affair")
                 case Frozen():
                     raise NotExportable("a call held between its halves: only a store that can pause is asked for it")
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from workcert.binding import Binding
+from workcert.binding import WISHES, Binding
 from workcert.cases.model import Call, Case, Inject, Restart, Transaction, required_abilities
 from workcert.vectors.choosing import OpenChooser, alternatives
 from workcert.vectors.expected import Expected
@@ -67,7 +67,8 @@ def vector_of(binding: Binding, case: Case) -> Vector | LeftOut:
 
 
 def _configured(binding: Binding, case: Case) -> dict[str, Any]:
-    return {binding.configured[option]: value for option, value in case.header.config.items()}
+    config = case.header.config
+    return {binding.configured[option]: value for option, value in config.items() if option not in WISHES}
 
 
 def _header(binding: Binding, case: Case, held: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -81,7 +82,7 @@ def _header(binding: Binding, case: Case, held: Mapping[str, Json]) -> Mapping[s
         "requirements": list(header.requirements),
         "profiles": list(header.profiles),
         "abilities": sorted({*required_abilities(case), *header.abilities}),
-        "config": dict(header.config),
+        "config": {name: value for name, value in header.config.items() if name not in WISHES},
         "choices": dict(held),
         "handles": list(header.handles),
     }

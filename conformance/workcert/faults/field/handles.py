@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import define, field
 
-from workcert.backends.protocol import Place
+from workcert.backends.protocol import Ability, Place
 from workcert.backends.specification import Handle, SpecificationBackend, of
 from workcert.binding import Binding
 from workspec.core.interpreter import Refused, commit
 from workspec.core.record import Record, State
 from workspec.core.scope import Call
 
+BETWEEN_HALVES: Final = "between what it reads and what it writes"
 GAP_S = 0.001
 """How long a store that does without a guard lets others in, where the kit cannot say when."""
 
@@ -93,6 +94,11 @@ class _Racing(Handle):
     """Lets others in between the halves of one operation."""
 
     race: str = field(kw_only=True)
+    _on_point: Callable[[str], object] | None = None
+
+    def points(self, callback: Callable[[str], object] | None) -> None:
+        """The only point of any call is where that operation lets others in."""
+        self._on_point = callback
 
     def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         if operation_of(self, name, arguments) != self.race:
@@ -107,6 +113,8 @@ class _Racing(Handle):
         paused, self._paused = self._paused, None
         if paused is not None:
             paused()
+        elif self._on_point is not None:
+            self._on_point(BETWEEN_HALVES)
         elif not self._binding.versioned:
             time.sleep(GAP_S)
 
@@ -165,8 +173,14 @@ def over(read: State, now: State, decided: State) -> State:
 
 
 def unguarded(race: str, write: Write = over) -> Callable[[Binding], HandlesBackend]:
-    return lambda binding: behind(binding, lambda _open: partial(UnguardedHandle, race=race, write=write))
+    return lambda binding: _racing(binding, partial(UnguardedHandle, race=race, write=write))
 
 
 def in_two_writes(race: str, half: Callable[[Any], Any]) -> Callable[[Binding], HandlesBackend]:
-    return lambda binding: behind(binding, lambda _open: partial(TwoWritesHandle, race=race, half=half))
+    return lambda binding: _racing(binding, partial(TwoWritesHandle, race=race, half=half))
+
+
+def _racing(binding: Binding, kind: Callable[..., Handle]) -> HandlesBackend:
+    made = behind(binding, lambda _open: kind)
+    made.abilities |= {Ability.POINTS.value}
+    return made

@@ -1,0 +1,90 @@
+"""Meetings as case files, one after the other in one file: those of one meeting for each pair ship with the kit, since
+to search for them takes longer than to try them.
+
+``workcert search CONTRACT --all --write`` makes them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from attrs import evolve
+
+from workcert.adversity.interleavings.meetings import Meeting
+from workcert.binding import BUSY_TIMEOUT_MS, Binding
+from workcert.cases.compact import compacted
+from workcert.cases.model import Call, Case, Frozen
+from workcert.cases.parse import parse
+from workcert.cases.write import write
+from workcert.search.path import case_of
+
+FOLDER: Final = "made"
+SUFFIX: Final = ".jsonl"
+
+
+def case_from(binding: Binding, meeting: Meeting) -> Case:
+    """The first call held at its first point, the second meanwhile."""
+    contract = binding.contract
+    first, second = (case_of(contract, path, (), "") for path in (meeting.held, meeting.other))
+    held, other = first.steps[-1], second.steps[-1]
+    assert isinstance(held, Call)
+    assert isinstance(other, Call)
+    number = len(first.steps)
+    idle, finding = ("", "") if meeting.both_act else ("idle-", ", which would find nothing,")
+    meanwhile = evolve(other, id=f"s{number + 1}", on="B")
+    header = evolve(
+        first.header,
+        name=f"{contract.name}/{held.call}-against-{idle}{other.call}".replace("_", "-"),
+        title=f"{held.call} is held, and {other.call}{finding} comes between",
+        requirements=contract.conflict_requirements,
+        profiles=tuple(sorted(meeting.needs)),
+        abilities=("points", "second_handle"),
+        config={BUSY_TIMEOUT_MS: 0},
+        handles=("A", "B"),
+    )
+    steps = (*first.steps[:-1], Frozen(f"f{number}", held, (meanwhile,), point=1))
+    return compacted(Case(header, steps), binding.omitted)
+
+
+def keep(binding: Binding, found: Iterable[Meeting], folder: Path) -> int:
+    """Write the cases of meetings in place of those that are there; how many.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    texts = [write(case_from(binding, meeting)) for meeting in found]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{binding.name}{SUFFIX}").write_text("".join(texts), encoding="utf-8", newline="\n")
+    return len(texts)
+
+
+def place() -> Path:
+    """Where the meetings of all contracts lie in a checkout."""
+    return Path(str(resources.files("workcert.adversity.interleavings").joinpath(FOLDER)))
+
+
+@cache
+def kept(contract: str) -> tuple[Case, ...]:
+    """The cases that ship with the kit, in their order; none where there are none.
+
+    Raises:
+        CaseError: a damaged installation.
+    """
+    file = resources.files("workcert.adversity.interleavings").joinpath(FOLDER, f"{contract}{SUFFIX}")
+    if not file.is_file():
+        return ()
+    return tuple(_cases(file.read_text(encoding="utf-8"), str(file)))
+
+
+def _cases(text: str, source: str) -> Iterator[Case]:
+    """One case file after the other."""
+    lines: list[str] = []
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+        lines.append(line)
+        if line.startswith('{"end"'):
+            yield parse("".join(f"{each}\n" for each in lines), f"{source}, the case before line {number + 1}")
+            lines.clear()

@@ -1,0 +1,249 @@
+"""The part ``interleavings``: each meeting, with either of its calls held at each of its points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from attrs import define, evolve, field
+
+from workcert.adversity.interleavings.library import case_from, kept
+from workcert.adversity.interleavings.meetings import meetings
+from workcert.adversity.part import SUITE, Part
+from workcert.backends.protocol import Ability
+from workcert.backends.registry import LoadedBackend
+from workcert.binding import BUSY_TIMEOUT_MS
+from workcert.cases.model import Call, Case, Frozen, Plain, Reopen, calls_of
+from workcert.judge.verdict import StepRun
+from workcert.run.case import CaseRun, run_case
+from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case
+from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
+from workcert.run.execution import Execution
+from workcert.run.holding import Held
+from workcert.run.store import StoreUnderTest
+
+NAME: Final = "interleavings"
+SAMPLE: Final = 6
+"""At effort quick every so manieth meeting is tried; the seed says with which to begin."""
+MOST_POINTS: Final = 60
+"""Of one call. Who makes more statements than that is held at the first of them."""
+PROGRESS_EVERY: Final = 10
+
+
+def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> None:
+    """Try every meeting that the effort asks for and the store can be asked for.
+
+    Raises:
+        BackendError: the backend cannot be used, hangs again and again, or lies about an ability.
+    """
+    backend = store.backend
+    if not {Ability.POINTS, Ability.PAUSE} & backend.abilities:
+        reason = "the backend has neither the ability points nor pause, and names no dbapi"
+        emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=reason))
+        return
+    store.begin(watched=True)
+    handle = store.handle("A")
+    cases = [case for case in asked(backend, options) if all(hasattr(handle, call.call) for call in calls_of(case))]
+    trying = _Trying(store, emit)
+    for case in cases:
+        trying.meeting(case)
+        if trying.meetings % PROGRESS_EVERY == 0:
+            trying.tell()
+    if backend.can(Ability.POINTS):
+        for case in beside_reopening(cases):
+            trying.reopening(case)
+        if cases and not trying.points:
+            store.accuse("points", "none of its calls ran the callback of handle.points(callback)")
+    trying.tell()
+
+
+def asked(backend: LoadedBackend, options: Options) -> Sequence[Case]:
+    """The cases of the meetings to try on this backend, in a fixed order."""
+    binding = backend.binding
+    if options.effort is Effort.DEEP:
+        from workcert.search.command import CONFIGURATIONS
+
+        every = tuple(case_from(binding, each) for each in meetings(binding, CONFIGURATIONS[binding.name]))
+        return [case for case in every if backend.profiles.issuperset(case.header.profiles)]
+    fitting = [case for case in kept(binding.name) if backend.profiles.issuperset(case.header.profiles)]
+    # Of one pair there are several where the nearest needs much; who has that is shown enough by it.
+    first = list({case.header.name: case for case in reversed(fitting)}.values())[::-1]
+    return first[options.seed % SAMPLE :: SAMPLE] if options.effort is Effort.QUICK else first
+
+
+def beside_reopening(cases: Sequence[Case]) -> Iterator[Case]:
+    """Each operation once, held while another handle opens the place anew."""
+    seen: set[str] = set()
+    for case in cases:
+        held = _frozen(case)
+        if held.frozen.call in seen:
+            continue
+        seen.add(held.frozen.call)
+        name = f"{case.header.contract}/{held.frozen.call}-against-reopening".replace("_", "-")
+        title = f"{held.frozen.call} is held, and another handle opens the place anew"
+        other = held.during[0]
+        yield _with(case, evolve(held, during=(Reopen(other.id, other.on),)), name, title)
+
+
+def _frozen(case: Case) -> Frozen:
+    step = case.steps[-1]
+    assert isinstance(step, Frozen)
+    return step
+
+
+def _with(case: Case, step: Frozen, name: str = "", title: str = "") -> Case:
+    header = evolve(case.header, name=name or case.header.name, title=title or case.header.title)
+    return Case(header, (*case.steps[:-1], step))
+
+
+def turned(case: Case) -> Case | None:
+    """The same with the other call held; None where both are one and the same."""
+    step = _frozen(case)
+    (other,) = step.during
+    assert isinstance(other, Call)
+    if (step.frozen.call, step.frozen.args) == (other.call, other.args):
+        return None
+    title = f"{other.call} is held, and {step.frozen.call} comes between"
+    swapped = evolve(step, frozen=evolve(other, on="A"), during=(evolve(step.frozen, on="B"),))
+    return _with(case, swapped, f"{case.header.name}-turned", title)
+
+
+def at_pause(case: Case) -> Case:
+    """The same for a store that can only be held between reading and writing."""
+    step = evolve(_frozen(case), point=None)
+    header = evolve(case.header, abilities=("pause", "second_handle"))
+    return Case(header, (*case.steps[:-1], step))
+
+
+@define(eq=False)
+class _Trying:
+    """``points``: at how many points calls were held; ``steps``: made in all cases."""
+
+    store: StoreUnderTest
+    emit: Emit
+    shrinking: Shrinking = field(factory=Shrinking)
+    points: int = 0
+    steps: int = 0
+    meetings: int = 0
+    hung: int = 0
+    _last: Held | None = None
+
+    def tell(self) -> None:
+        self.emit(ExamplesRun(SUITE, self.meetings, self.steps))
+
+    def meeting(self, case: Case) -> None:
+        """Either call is held while the other runs, and the case ends as the worst of all that."""
+        self.meetings += 1
+        whys: list[str] = []
+        ways = [way for way in (case, turned(case)) if way is not None]
+        for way in ways:
+            self._tally(way, "meetings")
+            why = self._at_each_point(way) if self.store.backend.can(Ability.POINTS) else self._at_pause(way)
+            if why is None:
+                return
+            whys.append(why)
+        held = [why for why in whys if not why]
+        shown = case.header.requirements if held else ()
+        verdict = Verdict.PASSED if held else Verdict.SKIPPED
+        self.emit(CaseEnded(SUITE, f"{NAME}/{_short(case)}", verdict, case, shown, reason="" if held else whys[0]))
+
+    def reopening(self, case: Case) -> None:
+        """The other handle is opened at every point of one run: to open it changes nothing."""
+        run = self._run(case)
+        if self._last is not None:
+            self._tally(case, "points beside reopening", self._last.refused)
+        if run.verdict is Verdict.FAILED:
+            self._failed(case, 1, MOST_POINTS, run)
+            return
+        reason = run.reason
+        self.emit(CaseEnded(SUITE, f"{NAME}/{_short(case)}", run.verdict, case, reason=reason, hung=run.hung))
+
+    def _at_each_point(self, case: Case) -> str | None:
+        """Why the call was held nowhere, empty where it was; None where the case has ended otherwise."""
+        point, reason = 1, ""
+        while point <= MOST_POINTS:
+            run = self._run(_held_at(case, point))
+            held = self._last
+            if run.verdict is Verdict.FAILED:
+                refused = 0 if held is None else held.refused
+                self._failed(case, point, point + refused, run)
+                return None
+            if run.verdict is Verdict.UNKNOWN:
+                self._unknown(case, run)
+                return None
+            if held is None or held.label is None:
+                reason = run.reason
+                break
+            self._count(case, held)
+            point += held.refused + 1
+        return reason if point == 1 else ""
+
+    def _at_pause(self, case: Case) -> str | None:
+        paused = at_pause(case)
+        run = self._run(paused)
+        if run.verdict is Verdict.FAILED:
+            self._emit(paused, run)
+            return None
+        if run.verdict is Verdict.UNKNOWN:
+            self._unknown(case, run)
+            return None
+        if run.verdict is Verdict.PASSED:
+            self.points += 1
+            self._tally(case, "points")
+        return run.reason
+
+    def _run(self, case: Case) -> CaseRun:
+        self._last = None
+        return run_case(self.store, case, watch=self._watch, tries_on=True)
+
+    def _watch(self, execution: Execution, _step: Plain, _run: StepRun) -> None:
+        self.steps += 1
+        self._last = execution.held
+
+    def _failed(self, case: Case, first: int, last: int, seen: CaseRun) -> None:
+        """A case of its own for one point: of those that were tried in one run, the first that shows it alone."""
+        for point in range(first, last + 1):
+            alone = _held_at(case, point)
+            run = run_case(self.store, alone)
+            if run.verdict is Verdict.FAILED:
+                self._emit(alone, run)
+                return
+            if run.verdict is Verdict.SKIPPED:
+                break
+        self._emit(_held_at(case, last), seen)
+
+    def _emit(self, case: Case, run: CaseRun) -> None:
+        self.tell()
+        named = evolve(case, header=evolve(case.header, name=f"{NAME}/{_short(case)}"))
+        emit_case(self.store, SUITE, named, run, self.emit, self.shrinking)
+
+    def _unknown(self, case: Case, run: CaseRun) -> None:
+        self.emit(CaseEnded(SUITE, f"{NAME}/{_short(case)}", run.verdict, case, reason=run.reason, hung=run.hung))
+        self.hung += run.hung
+        if self.hung >= MOST_HUNG:
+            self.store.accuse_hanging(_short(case), run.reason)
+
+    def _count(self, case: Case, held: Held) -> None:
+        self.points += 1
+        self._tally(case, "points")
+        if self.store.config.get(BUSY_TIMEOUT_MS) != 0:
+            # Who waits for a lock, and who then comes first, hangs on time.
+            return
+        self._tally(case, "turned away", held.refused)
+        order = {True: "before the other", False: "after the other", None: "one of both alone"}[held.first]
+        self._tally(case, order)
+
+    def _tally(self, case: Case, column: str, count: int = 1) -> None:
+        if count:
+            self.emit(Tallied(NAME, _frozen(case).frozen.call, column, count))
+
+
+def _short(case: Case) -> str:
+    return case.header.name.rpartition("/")[2]
+
+
+def _held_at(case: Case, point: int) -> Case:
+    return _with(case, evolve(_frozen(case), point=point))
+
+
+PART: Final = Part(NAME, frozenset({"second_handle"}), run_interleavings)

@@ -1,0 +1,207 @@
+"""Judging a call that was held, and those that were made meanwhile: some serial order must explain all that was seen.
+
+Of each call it is known which others had ended before it began, and which may have committed inside of it. A pass
+whose elements commit each alone may have others between its elements, so that each element has a place of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, product
+from typing import Any, Final
+
+from attrs import define, evolve, field, frozen
+
+from workcert.judge.judge import Judge
+from workcert.judge.ledger import Read
+from workcert.judge.together import Search, Undecided
+from workcert.judge.verdict import Failure, Kind
+from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
+from workspec.core.contract import Contract
+from workspec.core.interpreter import Committed, decide
+from workspec.core.rule import Batch
+from workspec.core.scope import Call, Scope
+
+
+@frozen(eq=False)
+class Overlap:
+    """One call of a group. ``after``: the places of those that had ended before it began; ``met``: of those that may
+    have committed between its beginning and its end."""
+
+    call: Call
+    now: int
+    observed: Observed
+    after: frozenset[int] = frozenset()
+    met: frozenset[int] = frozenset()
+
+
+NOTHING_ELSE: Final = Failure(("",), Kind.ORDER, "no pass has passed over anything")
+
+
+@frozen(eq=False)
+class Explained:
+    """``failure`` None: ``order`` fits, the places of the calls that took effect in it, an element of a pass as often
+    as it has a place of its own; the judge is left where it leads."""
+
+    failure: Failure | None
+    order: tuple[int, ...] = ()
+
+
+def judge_overlapping(
+    judge: Judge, group: Sequence[Overlap], read: Read, rest: Callable[[], Failure | None]
+) -> Explained:
+    """Find a serial order of the calls that took effect.
+
+    One that was unavailable, definitely, has done nothing; one that was it otherwise may or may not have happened. One
+    that lost its guard has done nothing either, and another must have changed its record inside of it; so must it have
+    changed what a pass came to and passed over.
+
+    Args:
+        judge: before the calls; left where the order leads that fits.
+        group: the calls.
+        read: reads rows as they are afterwards.
+        rest: why the store is not as the judge has it, in what no row shows.
+
+    Raises:
+        Undecided: too many orders would have to be tried.
+    """
+    ids = judge.binding.contract.conflict_requirements
+    crashed = next((each.observed for each in group if isinstance(each.observed, Crashed)), None)
+    if crashed is not None:
+        return Explained(Failure(ids, Kind.CRASH, f"a call that met another: the store raised {crashed.text}"))
+    seen = {place: each.observed for place, each in enumerate(group)}
+    unsure = [place for place, one in seen.items() if isinstance(one, Unavailable) and not one.definite]
+    losers = [place for place, one in seen.items() if _lost(judge, one)]
+    sure = {place for place, one in seen.items() if not isinstance(one, Unavailable) and place not in losers}
+    causes: list[Failure] = []
+    before = judge.state
+    for blind, happened, passed_over in product((False, True), _subsets(unsure), (False, True)):
+        judge.state = before
+        found = _Group(judge, group, read, rest, losers, passed_over, blind).finds(sure.union(happened))
+        if isinstance(found, Failure):
+            causes.append(found)
+            continue
+        judge.take_over(read)
+        return Explained(None, found)
+    cause = causes[0]
+    text = f"no serial order of the calls explains what was seen; the best fails with: {cause.text}"
+    every = tuple(dict.fromkeys((*ids, *cause.requirements)))
+    return Explained(Failure(every, Kind.ORDER, text, cause.differences))
+
+
+def _lost(judge: Judge, observed: Observed) -> bool:
+    code = judge.binding.contract.conflict_code
+    return code is not None and isinstance(observed, Refusal) and observed.code == code
+
+
+def _subsets(places: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """All of them first: what may have happened mostly has."""
+    for size in range(len(places), -1, -1):
+        yield from combinations(places, size)
+
+
+@define(eq=False)
+class _Group:
+    """The calls as parts that are placed one by one. ``passes_over``: what a pass does not tell it has lost to others.
+    ``part_of``: the place of the call of each part; ``lost``: places, and keys that were lost there."""
+
+    judge: Judge
+    group: Sequence[Overlap]
+    read: Read
+    rest: Callable[[], Failure | None]
+    losers: Sequence[int]
+    passes_over: bool
+    blind: bool
+    part_of: list[int] = field(factory=list)
+    calls: list[tuple[Call, int]] = field(factory=list)
+    observed: list[Observed] = field(factory=list)
+    contracts: dict[int, Contract] = field(factory=dict)
+    lost: list[tuple[int, str | None]] = field(factory=list)
+
+    def finds(self, taking_part: set[int]) -> tuple[int, ...] | Failure:
+        for place in sorted(taking_part):
+            self._add(place, self.group[place])
+        if self.passes_over and not self.lost:
+            return NOTHING_ELSE
+        for place in self.losers:
+            each = self.group[place]
+            scope = decide(self.judge.binding.contract, self.judge.state, each.call, each.now).scope
+            self.lost.append((place, scope.key))
+        before = {
+            part: frozenset(p for p, other in enumerate(self.part_of) if other in self.group[place].after)
+            for part, place in enumerate(self.part_of)
+        }
+        # Each call is of a kind of its own: there are few.
+        kinds = range(len(self.calls))
+        search = Search(
+            self.judge, self.calls, self.observed, self.read, kinds, before, self.contracts, self.rest, self.blind
+        )
+        if not search.finds(frozenset(kinds), []):
+            cause = search.cause
+            assert cause is not None
+            return cause
+        order = tuple(self.part_of[part] for part in search.order)
+        return self._without_cause(order, search.made) or order
+
+    def _add(self, place: int, each: Overlap) -> None:
+        for key, seen, contract in _parts(self.judge, each):
+            if self.passes_over and isinstance(seen, Answered) and seen.value == [] and key is not None:
+                self.lost.append((place, key))
+                continue
+            if contract is not None:
+                self.contracts[len(self.calls)] = contract
+            self.part_of.append(place)
+            self.calls.append((each.call, each.now))
+            self.observed.append(seen)
+
+    def _without_cause(self, order: Sequence[int], made: Sequence[Committed]) -> Failure | None:
+        """A guard is lost to another commit on the same record, inside the call that lost it."""
+        contract = self.judge.binding.contract
+        for place, key in self.lost:
+            each = self.group[place]
+            changed = {
+                change.key
+                for other, committed in zip(order, made, strict=True)
+                for part in committed.decision.parts
+                for change in part.changes
+                if other in each.met
+            }
+            if key not in changed:
+                lost = f"was refused with {contract.conflict_code}" if place in self.losers else f"passed over {key}"
+                text = f"{each.call.name} {lost}, and nobody changed {key} meanwhile"
+                return Failure(contract.conflict_requirements, Kind.ORDER, text)
+        return None
+
+
+def _parts(judge: Judge, each: Overlap) -> Iterator[tuple[str | None, Observed, Contract | None]]:
+    """The call whole; or, of a pass whose elements commit each alone, what it does with each record, by its key."""
+    contract = judge.binding.contract
+    operation = contract.operation(contract.resolved(each.call).name)
+    if not isinstance(operation, Batch) or operation.atomic or not isinstance(each.observed, Answered | Unavailable):
+        yield None, each.observed, None
+        return
+    answer = getattr(each.observed, "value", None)
+    scope = decide(contract, judge.state, each.call, each.now).scope
+    told = [key for key in answer if isinstance(key, str)] if isinstance(answer, list | tuple) else []
+    located = (operation.locate(evolve(scope, element=element)) for element in operation.elements(scope))
+    keys = [str(key) for key in dict.fromkeys((*located, *told))]
+    tells = isinstance(answer, list | tuple) and len(told) == len(answer)
+    if not keys or (len(keys) == 1 and not tells):
+        yield None, each.observed, None
+        return
+    if isinstance(each.observed, Answered) and not tells:
+        raise Undecided(f"{each.call.name} does not tell to which of several records it came")
+    for key in keys:
+        seen = Answered([one for one in told if one == key]) if tells else each.observed
+        yield key, seen, _coming_to(contract, operation, key)
+
+
+def _coming_to(contract: Contract, operation: Batch, key: str) -> Contract:
+    """The contract with a pass that comes to no other record than this one."""
+
+    def elements(scope: Scope) -> Iterable[Any]:
+        return [each for each in operation.elements(scope) if operation.locate(evolve(scope, element=each)) == key]
+
+    only = evolve(operation, elements=elements)
+    kept = tuple(only if each.name == operation.name else each for each in contract.operations)
+    return evolve(contract, operations=kept)
