@@ -109,9 +109,7 @@ class Simulation:
 
     def _typed(self, step: Call) -> ModelCall | None:
         try:
-            return ModelCall(
-                step.call, self.binding.signature(step.call).typed(resolve(step.args, self.answers))
-            )
+            return ModelCall(step.call, self.binding.signature(step.call).typed(resolve(step.args, self.answers)))
         except ReferenceFault:
             return None
 

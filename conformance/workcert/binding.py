@@ -121,6 +121,13 @@ class Binding:
     ended_transaction: tuple[str, Mapping[str, Any]] = ("", {})
     """The refusal of a call inside a transaction that has ended: code and details."""
 
+    killed: tuple[str, ...] = ()
+    """What is broken when a process that is killed leaves something between the two states of a call."""
+    answered_only: Callable[[Call, Mapping[str, Any]], str] = lambda _call, _declared: ""
+    """Why nothing but its answer shows what a call did, where that is so under what a store declares."""
+    creating: Callable[[str, Any], Any] | None = None
+    """From the name of a call and a record that it has made, its answer, None for a call that makes none; for one whose
+    answer nobody heard."""
     kept: tuple[type[Any], ...] = ()
     """The kinds of facts that its store keeps; the first is that of the records which a read shows."""
     asked_by: Callable[[Call], frozenset[str]] = lambda _call: frozenset()

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _BUSY_TIMEOUT_MS: Final = "busy_timeout_ms"
 _DATABASE_MODULE: Final = "sqlite3"
+_PROMISES: Final[Mapping[str, str | int]] = {"PRAGMA journal_mode": "wal", "PRAGMA synchronous": 2}
+"""What every connection that commits is to answer: without it a commit would not outlast a loss of power."""
 
 
 class Place(Protocol):
@@ -90,10 +92,11 @@ class SqliteBackend:
     profiles: frozenset[str] = frozenset(
         {"CORE", "DURABLE", "WRITERS", "DEPENDENCIES", "SECRETS", "LEGACY", "MIGRATION"}
     )
-    abilities: frozenset[str] = frozenset({"reset", "second_handle", "restart", "inject", "snapshot", "pause"})
+    abilities: frozenset[str] = frozenset({"reset", "second_handle", "restart", "inject", "snapshot", "pause", "kill"})
     configurable: frozenset[str] = frozenset({_BUSY_TIMEOUT_MS})
     choices: dict[str, str] = field(factory=dict)
     dbapi: str = _DATABASE_MODULE
+    promises: dict[str, str | int] = field(factory=lambda: dict(_PROMISES))
 
     def open(self, place: Place, config: Mapping[str, Any]) -> SqliteStore:
         """A handle on the database at this place, which is created when nothing is there yet.
@@ -147,10 +150,11 @@ class SqliteJobsBackend:
 
     contract: str = "jobs"
     profiles: frozenset[str] = _JOB_PROFILES | {"DURABLE"}
-    abilities: frozenset[str] = frozenset({"second_handle", "reset", "restart"})
+    abilities: frozenset[str] = frozenset({"second_handle", "reset", "restart", "kill"})
     configurable: frozenset[str] = _CONFIGURABLE | {_BUSY_TIMEOUT_MS}
     choices: dict[str, str] = field(factory=dict)
     dbapi: str = _DATABASE_MODULE
+    promises: dict[str, str | int] = field(factory=lambda: dict(_PROMISES))
 
     def open(self, place: Place, config: Mapping[str, Any]) -> SqliteJobStore:
         """A handle on the database at this place, which is created when nothing is there yet.

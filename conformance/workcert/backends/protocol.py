@@ -60,9 +60,11 @@ class Backend(Protocol):
     ``abilities`` (names of `Ability`, none if absent), ``choices`` (choice id to the declared value),
     ``codes`` (the store's error code to the contract's), ``actors`` (the store's engine actor to the contract's),
     ``configurable`` (names of what ``open`` can be asked for in ``config``, none if absent; see the choices of the
-    contract, and ``busy_timeout_ms``: how long a call waits for a lock that another holds, 0 for not at all), ``dbapi``
-    (the DB-API module whose ``connect`` opens all connections of its stores, ``sqlite3`` for instance: the kit then
-    sees every statement, and has the abilities `Ability.POINTS` and `Ability.COMMIT_ORDER`).
+    contract, and ``busy_timeout_ms``: how long a call waits for a lock that another holds, 0 for not at all),
+    ``dbapi`` (the DB-API module whose ``connect`` opens all connections of its stores, ``sqlite3`` for instance: the
+    kit then sees every statement, and has the abilities `Ability.POINTS` and `Ability.COMMIT_ORDER`), ``promises``
+    (with ``dbapi``: by statement, what every connection that commits is to answer it with, as in ``{"PRAGMA
+    synchronous": 2}``: what the durability of the store rests on).
     """
 
     contract: str

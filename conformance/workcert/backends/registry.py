@@ -14,13 +14,13 @@ import importlib.util
 import inspect
 import os
 import sys
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from workcert.backends.protocol import Ability
 from workcert.binding import WISHES, Binding, bindings
@@ -53,6 +53,12 @@ class LoadedBackend:
     root: Path | None = None
     dbapi: str | None = None
     """The database module through which its stores can be seen at work."""
+    promises: Mapping[str, Any] = field(factory=dict)
+    """By statement, what every connection that commits is to answer it with."""
+    found_as: str = ""
+    """The text by which `find` finds it, empty for an adapter that was made in this process."""
+    recipe: Callable[[], LoadedBackend] | None = None
+    """What makes it in another process, where that text does not: see `workcert.children.recipe`."""
 
     def can(self, ability: str) -> bool:
         return ability in self.abilities
@@ -78,7 +84,7 @@ def find(spec: str) -> tuple[LoadedBackend, ...]:
     root = _empty_directory(place) if separator else None
     found = _from_path(target) if ":" in target else _from_entry_point(target)
     adapters = found if isinstance(found, Iterable) and not hasattr(found, "contract") else (found,)
-    backends = tuple(describe(target, adapter, root) for adapter in adapters)
+    backends = tuple(evolve(describe(target, adapter, root), found_as=target) for adapter in adapters)
     twice = sorted({b.binding.name for b in backends if sum(b.binding is other.binding for other in backends) > 1})
     if twice:
         raise BackendError(f"{target} holds several adapters of the contract {twice[0]}; name one of them")
@@ -132,6 +138,7 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         configurable=configurable,
         root=root,
         dbapi=dbapi,
+        promises=_promises_of(name, adapter, dbapi),
     )
 
 
@@ -148,6 +155,16 @@ def _dbapi_of(name: str, adapter: Any) -> str | None:
     if not callable(getattr(module, "connect", None)):
         raise BackendError(f"{name}: the module {dbapi!r} has no connect(...), so it is no DB-API module")
     return dbapi
+
+
+def _promises_of(name: str, adapter: Any, dbapi: str | None) -> Mapping[str, Any]:
+    promises = _mapping_of(name, adapter, "promises")
+    if promises and dbapi is None:
+        raise BackendError(
+            f"{name} promises {', '.join(promises)}, and names no database module (dbapi) through which its "
+            "connections could be asked"
+        )
+    return promises
 
 
 def _no_adapter(name: str, found: Any) -> str:

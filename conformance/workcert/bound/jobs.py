@@ -135,8 +135,16 @@ def jobs() -> Binding:
             facts.EffectFacts,
             facts.StoreFacts,
         ),
+        killed=("JOB-GEN-01", "JOB-DUR-01"),
+        answered_only=_answered_only,
         ended_transaction=(vocabulary.ErrorCode.INVALID, {"reason": FOREIGN}),
     )
+
+
+def _answered_only(call: Call, declared: Mapping[str, Any]) -> str:
+    if call.name == "admit" and declared.get(choices.DRAW.id, choices.DRAW.default) != choices.DRAW.default:
+        return "the store draws in an order of its own, which only the answer of an admission shows"
+    return ""
 
 
 def _methods() -> dict[str, tuple[str, ...]]:

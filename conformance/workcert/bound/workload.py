@@ -46,6 +46,8 @@ def workload() -> Binding:
         impossible=_in_its_file,
         asked_by=_asked_by,
         kept=(facts.Facts,),
+        killed=("WRK-GEN-01", "WRK-INV-14"),
+        creating=lambda name, record: vocabulary.Admitted(record, True) if name == "admit" else None,
         touched=_touched,
         linked=lambda record: frozenset(_names_of(record.facts)),
         creates=frozenset({"admit"}),
@@ -92,7 +94,8 @@ def _as_it_was(record: Any, scope: Scope) -> Any:
     known = scope.facts
     if known is None or not isinstance(record, vocabulary.Workload) or not isinstance(record.attempts, Sequence):
         return record
-    attempts = tuple(evolve(each, status=UNSEEN) for each in record.attempts[: known.attempt_count][-1:])
+    hidden: Any = UNSEEN
+    attempts = tuple(evolve(each, status=hidden) for each in record.attempts[: known.attempt_count][-1:])
     return replaced(record, {"attempts": attempts, "next_attempt_at": UNSEEN})
 
 

@@ -20,6 +20,9 @@ FORMAT: Final = 1
 UNCHANGED: Final = "unchanged"
 """As ``record`` of a step: neither the record nor its row version moved."""
 
+OPENING: Final = "open"
+"""As the step of a crash: opening the store."""
+
 Value: TypeAlias = Any
 Matcher: TypeAlias = Any
 
@@ -140,16 +143,28 @@ class Transaction:
 
 
 @frozen
+class Crash:
+    """``step`` is made in a process of its own, which is killed at its ``point``-th pause point, counted from 1; beyond
+    the last, as soon as it has answered. None: opening the store. All handles are closed before, and opened again
+    afterwards: the state is the one before the step or the one after it."""
+
+    id: str
+    step: Call | Transaction | None
+    point: int
+    note: str | None = None
+
+
+@frozen
 class Repeat:
     """``steps``, ``times`` times over; `unrolled` gives them one by one."""
 
     id: str
     times: int
-    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction, ...]
+    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash, ...]
     note: str | None = None
 
 
-Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction
+Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction | Crash
 Step: TypeAlias = Plain | Repeat
 
 
@@ -168,6 +183,8 @@ def within(step: Step) -> tuple[Plain, ...]:
             return (held, *during)
         case Transaction(calls=calls, after=after):
             return (*calls, *after)
+        case Crash(step=killed):
+            return () if killed is None else (killed,)
         case Repeat(steps=steps):
             return steps
     return ()
@@ -211,6 +228,8 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed.add("inject")
             case Frozen(point=point):
                 needed.add("pause" if point is None else "points")
+            case Crash():
+                needed |= {"kill", "restart"}
     return frozenset(needed)
 
 
@@ -226,4 +245,6 @@ def _named(step: Any, names: Mapping[str, str]) -> Any:
         case Transaction(calls=calls, after=after):
             changes["calls"] = tuple(_named(call, names) for call in calls)
             changes["after"] = tuple(_named(call, names) for call in after)
+        case Crash(step=killed) if killed is not None:
+            changes["step"] = _named(killed, names)
     return attrs.evolve(step, **changes)

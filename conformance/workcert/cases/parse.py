@@ -12,9 +12,11 @@ from workcert.backends.protocol import Ability
 from workcert.cases.contracts import Contract, contracts
 from workcert.cases.model import (
     FORMAT,
+    OPENING,
     UNCHANGED,
     Call,
     Case,
+    Crash,
     Expectation,
     Frozen,
     Header,
@@ -33,7 +35,7 @@ from workcert.codec import CodecError, parse_json
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "repeat", "reopen")
+_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "crash", "repeat", "reopen")
 _HEADER: Final = frozenset(
     {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
@@ -44,6 +46,7 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "together": frozenset({"id", "together", "rounds", "expect_one_of", "note"}),
     "frozen": frozenset({"id", "frozen", "during", "point", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
+    "crash": frozenset({"id", "crash", "point", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
     "reopen": frozenset({"id", "on", "reopen", "note"}),
 }
@@ -155,6 +158,8 @@ class _Steps(Reader):
             raise self.fault("a reopen step outside of 'during'", 'make it while a call is held at a "point"')
         if inside in ("together", "frozen", "during", "tx") and kind not in ("call", "reopen"):
             raise self.fault(f"a {kind} step inside a {inside} step", "put only calls there")
+        if inside == "crash" and kind not in ("call", "tx"):
+            raise self.fault(f"a {kind} step inside a crash step", f'put a call or a tx there, or "{OPENING}"')
         if inside == "repeat" and kind == "repeat":
             raise self.fault("a repeat inside a repeat", "write the inner one out")
         timed = {self.contract.time} if kind in ("call", "tx") else set()
@@ -180,6 +185,8 @@ class _Steps(Reader):
                 return self.frozen(raw, step_id, note)
             case "tx":
                 return self.transaction(raw, step_id, note)
+            case "crash":
+                return self.crash(raw, step_id, note)
         return self.repeat(raw, step_id, note)
 
     def new_id(self, raw: Mapping[str, Any]) -> str:
@@ -355,6 +362,19 @@ class _Steps(Reader):
                 cause = f"{member!r} on {call.id!r} has no meaning here"
                 raise self.fault(cause, "see FORMAT.md, together and frozen")
         return call
+
+    def crash(self, raw: dict[str, Any], step_id: str, note: str | None) -> Crash:
+        point = self.need(raw, "point", int, "a crash step")
+        if point < 1:
+            raise self.fault(f"point {point}", "points are counted from 1")
+        if raw["crash"] == OPENING:
+            return Crash(step_id, None, point, note)
+        step = self.step(self.object(raw["crash"], "the step of a crash"), inside="crash")
+        if isinstance(step, Call):
+            self.bare(step, ("expect", "record", "of", "version"))
+        elif step.after:
+            raise self.fault("'after' of a transaction that is killed", "nothing can be called with it any more")
+        return Crash(step_id, step, point, note)
 
     def repeat(self, raw: dict[str, Any], step_id: str, note: str | None) -> Repeat:
         times = self.need(raw, "repeat", int, "a step")

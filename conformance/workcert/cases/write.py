@@ -8,8 +8,10 @@ from workcert.cases.contracts import contracts
 from workcert.cases.matcher import MATCHER_FORMS
 from workcert.cases.model import (
     FORMAT,
+    OPENING,
     Call,
     Case,
+    Crash,
     Expectation,
     Frozen,
     Header,
@@ -82,6 +84,9 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written["end"] = step.end
             if step.after:
                 written["after"] = [_inside(call, time) for call in step.after]
+        case Crash():
+            written = {"id": step.id, "crash": OPENING if step.step is None else _step(step.step, time)}
+            written["point"] = step.point
         case Repeat():
             written = {"id": step.id, "repeat": step.times, "steps": [_step(inner, time) for inner in step.steps]}
     return written if step.note is None else {**written, "note": step.note}

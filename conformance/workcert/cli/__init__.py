@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Sequence
 
 from workcert import __version__
-from workcert.cli import certify, explain, faults, listing, new_adapter, replay, search, tables, vectors
+from workcert.cli import certify, explain, faults, listing, new_adapter, replay, search, serve, soak, tables, vectors
 from workcert.cli.complaint import readable
 
-COMMANDS = (certify, replay, explain, listing, new_adapter, tables, search, faults, vectors)
+COMMANDS = (certify, replay, explain, listing, new_adapter, tables, search, faults, soak, vectors, serve)
 
 BEGINNING = """\
 Begin with:

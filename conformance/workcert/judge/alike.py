@@ -29,9 +29,7 @@ def kinds_of(
 ) -> tuple[Hashable, ...]:
     """A value for each call; two calls with equal values are interchangeable. ``shown``: the record of this name when
     all was over."""
-    named = [
-        {*texts_in(call.arguments), *texts_in(seen)} for (call, _now), seen in zip(calls, observed, strict=True)
-    ]
+    named = [{*texts_in(call.arguments), *texts_in(seen)} for (call, _now), seen in zip(calls, observed, strict=True)]
     users = Counter(text for names in named for text in names)
     known = {text for key, record in state.items() for text in (key, *texts_in(record.facts))}
     kinds = []

@@ -87,13 +87,24 @@ class Judge(Comparing):
         otherwise: Mapping[str, Any] = MappingProxyType({}),
     ) -> bool:
         """All that was seen is right if the call was made at this instant, with these choices."""
+        return self.right(call, now_s, observed, read, otherwise) is not None
+
+    def right(
+        self,
+        call: Call,
+        now_s: int,
+        observed: Observed,
+        read: Read,
+        otherwise: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Committed | None:
+        """What the model does, if all that was seen is right by it."""
         contract, chooser = self.binding.contract, self._chooser(observed, read, otherwise)
         try:
             committed = commit(contract, self.state, decide(contract, self.state, call, now_s, chooser))
         except NotAsserted:
-            return False
+            return None
         wrong = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
-        return wrong is None
+        return committed if wrong is None else None
 
     def _another_order(
         self, call: Call, now_s: int, observed: Observed, read: Read, decision: Decision

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     CRASH = "crash"
     EXPECTATION = "literal expectation"
     ORDER = "no serial order"
+    PROMISE = "promise of the adapter"
 
 
 @frozen

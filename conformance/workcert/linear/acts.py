@@ -124,9 +124,7 @@ def _may_commit(binding: Binding, call: Call, code: str) -> bool:
 def _codes_that_commit(binding: Binding, operation: str) -> frozenset[str]:
     checks = [each for each in checks_of(binding.contract.operation(operation)) if isinstance(each, Refuse)]
     codes = [each.code for each in checks if each.committing]
-    return frozenset(
-        str(code) for each in codes for code in (each.options if isinstance(each, Choice) else (each,))
-    )
+    return frozenset(str(code) for each in codes for code in (each.options if isinstance(each, Choice) else (each,)))
 
 
 def _act(binding: Binding, index: int, made: Made, way: Way, key: str | None, taken: bool, told: bool) -> Act:
@@ -153,6 +151,6 @@ def _act(binding: Binding, index: int, made: Made, way: Way, key: str | None, ta
         made.now,
         answer,
         seen.code if isinstance(seen, Refusal) else None,
-        way is Way.ELEMENT or (reads and key is not None and binding.touched(made.call, answer) == {key}),
+        way is Way.ELEMENT or (reads and key is not None and binding.touched(made.call, answer) == frozenset((key,))),
         binding.comparable(answer) if way is Way.CALL else None,
     )

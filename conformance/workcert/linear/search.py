@@ -21,6 +21,7 @@ from workcert.linear.applying import Applying
 from workcert.linear.history import NEVER
 from workspec.core.record import State
 
+
 class GivenUp(Exception):  # noqa: N818 - no verdict, which is no error
     """The budget of visits is used up."""
 

@@ -25,6 +25,7 @@ KINDS: Final = {
     Kind.RESTART: "after the restart the store is not as it was before",
     Kind.CRASH: "the store raised an error that is no refusal of the contract",
     Kind.EXPECTATION: "what the case expects literally was not seen",
+    Kind.PROMISE: "a connection is without what the adapter promises of it",
     Kind.ORDER: "no order of the calls, one after the other, explains what was seen",
 }
 HEADERS: Final = ("n", "id", "time", "handle", "operation", "arguments", "expected", "seen", "what changed")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from workcert.binding import Binding
-from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Reopen, Together, Transaction, unrolled
+from workcert.cases.model import Call, Case, Crash, Frozen, Inject, Plain, Reopen, Together, Transaction, unrolled
 from workcert.explaining.model import AT, ON, Explanation
 from workcert.judge.verdict import END, StepRun
 from workcert.ordinary import HAPPENS_AT
@@ -99,6 +99,8 @@ def _calls(step: Plain) -> Iterator[Call]:
             yield from step.calls
         case Transaction():
             yield from (*step.calls, *step.after)
+        case Crash() if step.step is not None:
+            yield from _calls(step.step)
 
 
 def _rows(
@@ -133,12 +135,32 @@ def _rows(
         case Inject():
             record = step.record if isinstance(step.record, Mapping) else {}
             yield _row(n, run, names, "inject", f"state={written(record.get('state'))}", "")
+        case Crash():
+            yield from _killed(binding, n, run, step, calls, names)
         case None if run.call == END:
             yield StepRow(n, "", "", "", "after the last step", "", "", "", "")
         case _:
             given = run.arguments if isinstance(run.arguments, Mapping) else {}
             text = ", ".join(f"{name}={shown(value, names, name, 60)}" for name, value in given.items())
             yield _row(n, run, names, run.call, text, _time(run))
+
+
+def _killed(
+    binding: Binding, n: str, run: StepRun, step: Crash, calls: Mapping[str, Call], names: Names
+) -> Iterator[StepRow]:
+    """What was being done, then where its process was killed and what was found afterwards."""
+    if isinstance(step.step, Transaction):
+        answered = {inner.id: inner for inner in run.during}
+        for call in step.step.calls:
+            done = answered.get(call.id)
+            answer = "" if done is None else seen_text(done.observed, done.expected, names)
+            yield _inner(binding, n, call, "inside", calls, answer)
+    given = arguments(binding, step.step, calls) if isinstance(step.step, Call) else ""
+    row = _row(n, run, names, f"{run.call}, killed", given, _time(run))
+    if not run.applicable:
+        yield row
+        return
+    yield attrs.evolve(row, expected="", seen=sentence(run.note, names) if run.observed is None else row.seen)
 
 
 def _row(n: str, run: StepRun, names: Names, operation: str, given: str, time: str) -> StepRow:

@@ -12,6 +12,7 @@ from workcert.backends.registry import LoadedBackend
 from workcert.binding import WISHES
 from workcert.cases.model import (
     Case,
+    Crash,
     Frozen,
     Plain,
     Together,
@@ -21,6 +22,7 @@ from workcert.cases.model import (
     required_abilities,
     unrolled,
 )
+from workcert.children import cannot
 from workcert.judge.together import Undecided
 from workcert.judge.verdict import Failure, StepRun
 from workcert.run.calling import CallHung
@@ -51,6 +53,9 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     options = sorted(set(case.header.config) - backend.configurable - WISHES)
     if options and backend.binding.configured:
         return f"the backend cannot be opened with {', '.join(options)} (configurable)"
+    killed = any(isinstance(step, Crash) for step in every_step(case.steps))
+    if killed and cannot(backend):
+        return cannot(backend)
     abilities = sorted({*required_abilities(case), *case.header.abilities} - backend.abilities)
     if abilities:
         return f"the backend lacks the ability {', '.join(abilities)}"
@@ -135,13 +140,15 @@ def _with(case: Case, block: Together, instead: Frozen | Together) -> Case:
 
 def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None, tries_on: bool) -> CaseRun:
     try:
-        store.begin(case.header.config, watched=is_watched(case))
+        is_made = bool(case.steps) and isinstance(case.steps[0], Crash) and case.steps[0].step is None
+        begin = store.fresh if is_made else store.begin
+        begin(case.header.config, watched=is_watched(case))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
         execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on
-        for name in case.header.handles:
+        for name in () if is_made else case.header.handles:
             # Opened before the first step: one that is opened later has seen all, and shows no stale view.
             store.handle(name)
-        if case.steps:
+        if case.steps and not is_made:
             why = lacking_methods(case, store.handle(case.header.handles[0]))
             if why:
                 return CaseRun(Verdict.SKIPPED, reason=why)

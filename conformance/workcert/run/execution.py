@@ -9,7 +9,7 @@ import attrs
 from attrs import define, field
 
 from workcert.binding import WISHES, Binding
-from workcert.cases.model import Call, Frozen, Inject, Plain, Restart, Together, Transaction
+from workcert.cases.model import Call, Crash, Frozen, Inject, Plain, Restart, Together, Transaction
 from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
 from workcert.judge.judge import Judge, Judged
@@ -20,6 +20,7 @@ from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.clock import STANDS, StoreClock
+from workcert.run.crashing import run_crash
 from workcert.run.holding import Held, run_held
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
@@ -73,6 +74,8 @@ class Execution:
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
     present: PresentState = field(init=False)
+    maybe: list[State] = field(factory=list)
+    """Further states that the store may be in after a process was killed, which nothing has told apart so far."""
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
@@ -115,6 +118,8 @@ class Execution:
                 return self._restart(step)
             case Inject():
                 return self._inject(step)
+            case Frozen() | Together() if self.maybe:
+                return self.left_out(step, "nothing has told yet which of two states a killed process has left behind")
             case Frozen(point=None):
                 return run_frozen(self, step)
             case Frozen():
@@ -123,6 +128,8 @@ class Execution:
                 return run_together(self, step)
             case Transaction():
                 return run_transaction(self, step)
+            case Crash():
+                return run_crash(self, step)
         raise AssertionError(f"unknown step {step!r}")
 
     def call(self, step: Call) -> StepRun:
@@ -144,6 +151,8 @@ class Execution:
         stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.stale(step.on)
         self.clock.follow(call)
         judged = self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read, stale)
+        if self.maybe:
+            judged = self._told_apart(before, self._as_the_model_asks(call), now_s, observed, judged)
         if judged.failure is not None and judged.failure.kind in (Kind.RECORD, Kind.VERSION, Kind.CHOICE):
             judged = self._read_anew(step, call, now_s, observed, judged)
         elif judged.failure is not None and judged.failure.requirements == stale.requirements:
@@ -159,6 +168,24 @@ class Execution:
             self.put(step, observed)
             return self.left_out(step, "the backend declares another choice here", elsewhere=True)
         return self.finished(step, call, observed, judged, before)
+
+    def _told_apart(self, before: State, call: ModelCall, now_s: int, observed: Observed, judged: Judged) -> Judged:
+        """What was seen may fit only some of the states that the store may have been in."""
+        after = self.judge.state
+        fitting: list[tuple[State, State]] = []
+        for state in self.maybe:
+            self.judge.state = state
+            committed = self.judge.right(call, now_s, observed, self.read)
+            if committed is not None:
+                fitting.append((state, committed.state))
+        self.judge.state = after
+        if judged.failure is not None and fitting:
+            (self.judge.state, _after), *fitting = fitting
+            judged = self.judge.call(call, now_s, observed, self.read)
+        elif judged.failure is not None:
+            self.judge.state = before
+        self.maybe = [later for _state, later in fitting if later != self.judge.state]
+        return judged
 
     def _account(self, step: Call, lost: bool) -> None:
         """What this handle must know from now on. A read does not show on what it will decide; one that lost a guard
@@ -347,16 +374,20 @@ class Execution:
 
     # Other steps ------------------------------------------------------------------------------------------------------
 
-    def _restart(self, step: Restart) -> StepRun:
-        self.store.restart()
+    def reopened(self) -> None:
+        """Every handle was closed, and is opened anew at its next use."""
         self.rows.clear()
         self.clock.at = None
+        self._seen_up_to.clear()
+        self._opened_at = len(self.history)
+
+    def _restart(self, step: Restart) -> StepRun:
+        self.store.restart()
+        self.reopened()
         if not self.judged:
             return StepRun(step.id, "", None, "restart", {}, None, None)
         ids = self.binding.contract.comparisons["restart"]
         failure = self.judge.everything(self.read, ids, Kind.RESTART, "after the restart")
-        self._seen_up_to.clear()
-        self._opened_at = len(self.history)
         trace = Trace(requirements=list(ids))
         return StepRun(step.id, "", None, "restart", {}, None, None, (), failure, (trace,), note=step.note or "")
 

@@ -21,6 +21,7 @@ from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.binding import WISHES, Found
+from workcert.children import Child, Children
 from workcert.raised import told
 from workcert.run.calling import CallHung, time_limit
 from workcert.watched import WatchedHandle, installed
@@ -70,6 +71,7 @@ class StoreUnderTest:
     reads: bool = False
     """Some record has been read back: where none ever was, it is the read that is wrong, and no ability."""
     _watching: contextlib.ExitStack = field(factory=contextlib.ExitStack)
+    _children: Children | None = None
     _is_watched: bool = False
     """The calls of its handles are seen, as far as the backend lets the kit see them."""
 
@@ -84,6 +86,8 @@ class StoreUnderTest:
 
     def __exit__(self, *_exception: object) -> None:
         self._leave()
+        if self._children is not None:
+            self._children.close()
         if self._own_root:
             shutil.rmtree(self._root, ignore_errors=True)
 
@@ -232,6 +236,23 @@ class StoreUnderTest:
             raise
         except BaseException as error:
             raise BackendError(f"{self.backend.name}: freeze_clock(at_ms={at}) raised {told(error)}") from error
+
+    def child(self) -> Child:
+        """A process of its own, which is to be ended by who asks for it and does not outlive the store.
+
+        Raises:
+            ChildTrouble: there can be none; the text says why.
+        """
+        if self._children is None:
+            self._children = Children(self.backend)
+        return self._children.start()
+
+    @property
+    def place(self) -> Place:
+        """Where the store of the present example is."""
+        if self._place is None:
+            raise AssertionError("begin() comes first")
+        return self._place
 
     # Abilities ---------------------------------------------------------------------------------------------------
 

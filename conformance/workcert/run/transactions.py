@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
+from attrs import define
 
 from workcert.backends.coroutines import Synchronous
 from workcert.cases.contracts import TRANSACTION
@@ -13,14 +14,16 @@ from workcert.judge.differences import differences
 from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.run.calling import Answered, Observed, Refusal, observe
 from workcert.run.literal import answer_differences
-from workspec.core.interpreter import Refused, apply
+from workspec.core.interpreter import Committed, Refused, apply
 from workspec.core.record import State
+from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
 
 BEGIN = "begin"
+_Answer: TypeAlias = "tuple[Committed, Failure | None, State]"
 
 
 def run_transaction(execution: Execution, step: Transaction) -> StepRun:
@@ -34,21 +37,52 @@ def run_transaction(execution: Execution, step: Transaction) -> StepRun:
     begun = observe(execution.store.backend, handle, BEGIN, {})
     if not isinstance(begun, Answered):
         return _ended(execution, step, begun, (), Failure(_ids(execution), Kind.CRASH, _unwanted(BEGIN, begun)))
-    outside = execution.judge.state
-    runs, failure = _made(execution, step, handle, begun.value)
-    inside, execution.judge.state = execution.judge.state, outside
+    views = Views.of(execution)
+    runs, failure = _made(execution, step, handle, begun.value, views)
+    execution.judge.state = views.outside[0]
     failure = failure or _from_outside(execution, "while the transaction is open, another handle looks")
     ended = observe(execution.store.backend, Synchronous(begun.value), step.end, {})
     if failure is None and not isinstance(ended, Answered):
         failure = Failure(_ids(execution), Kind.CRASH, _unwanted(step.end, ended))
-    failure = failure or _settled(execution, step, inside)
+    failure = failure or _settled(execution, step, views)
     after = [_after(execution, call, handle, begun.value) for call in step.after]
     failure = failure or next((run.failure for run in after if run.failure is not None), None)
     return _ended(execution, step, ended, (*runs, *after), failure)
 
 
+@define
+class Views:
+    """What the transaction sees, and what the others see meanwhile: one of each, but for those further states that the
+    store may be in after a process was killed."""
+
+    outside: list[State]
+    inside: list[State]
+
+    @classmethod
+    def of(cls, execution: Execution) -> Views:
+        states = [execution.judge.state, *execution.maybe]
+        return cls(states, list(states))
+
+    def answer(self, execution: Execution, made: ModelCall, now: int, observed: Observed) -> _Answer:
+        """Judge one call inside; the views that it fits stay."""
+        answers: list[_Answer] = []
+        for state in self.inside:
+            execution.judge.state = state
+            committed, failure = execution.judge.answer_only(made, now, observed, _unread)
+            answers.append((committed, failure, execution.judge.state))
+        fitting = [n for n, (_committed, failure, _state) in enumerate(answers) if failure is None] or [0]
+        self.outside = [self.outside[n] for n in fitting]
+        self.inside = [answers[n][2] for n in fitting]
+        return answers[fitting[0]]
+
+    def take_over(self, execution: Execution, end: str) -> None:
+        first, *others = self.inside if end == "commit" else self.outside
+        execution.judge.state = first
+        execution.maybe = [state for state in others if state != first]
+
+
 def _made(
-    execution: Execution, step: Transaction, handle: Any, transaction: Any
+    execution: Execution, step: Transaction, handle: Any, transaction: Any, views: Views
 ) -> tuple[list[StepRun], Failure | None]:
     """The calls one by one, until one is judged wrong; the judge is left on the private state."""
     runs: list[StepRun] = []
@@ -63,7 +97,7 @@ def _made(
         execution.put(call, observed)
         run = StepRun(call.id, step.on, step.at, call.call, made.arguments, observed, None)
         if execution.judged:
-            committed, failure = execution.judge.answer_only(made, now, observed, _unread)
+            committed, failure, _state = views.answer(execution, made, now, observed)
             failure = failure or _literally(execution, call, observed)
             further = execution.binding.contract.comparisons.get(call.call, ())
             if failure is not None:
@@ -72,6 +106,7 @@ def _made(
             run = attrs.evolve(run, expected=committed.outcome, failure=failure, traces=traces)
         else:
             execution.judge.follow(made, now, observed)
+            views.inside = [execution.judge.state]
         runs.append(run)
         if run.failure is not None:
             return runs, run.failure
@@ -88,9 +123,8 @@ def _literally(execution: Execution, call: Call, observed: Observed) -> Failure 
     return Failure(execution.ids_of_case or _ids(execution), Kind.EXPECTATION, text)
 
 
-def _settled(execution: Execution, step: Transaction, inside: State) -> Failure | None:
-    if step.end == "commit":
-        execution.judge.state = inside
+def _settled(execution: Execution, step: Transaction, views: Views) -> Failure | None:
+    views.take_over(execution, step.end)
     failure = _from_outside(execution, f"after the {step.end}")
     if failure is None and execution.judged:
         execution.judge.take_over(execution.read)

@@ -1,9 +1,9 @@
-"""Pure edits of a case. Its *leaves* are calls, restarts, reopened handles and injections, wherever they stand."""
+"""Pure edits of a case. Its *leaves* are calls, restarts, reopened handles, injections and killed openings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import attrs
 
@@ -11,6 +11,7 @@ from workcert.cases.contracts import contracts
 from workcert.cases.model import (
     Call,
     Case,
+    Crash,
     Frozen,
     Inject,
     Reopen,
@@ -25,16 +26,21 @@ from workcert.cases.model import (
 )
 from workcert.references import Ref, references, renamed
 
-Leaf: TypeAlias = Call | Restart | Reopen | Inject
+Leaf: TypeAlias = Call | Restart | Reopen | Inject | Crash
+"""A crash is one when it is opening the store that is killed; any other holds the step that is."""
 
 JUDGED: Final = ("expect", "record", "of", "version")
 """Members of a call that only judge it."""
 
-_SHOWN_BY_STEPS: Final = frozenset({"second_handle", "restart", "inject", "pause", "points"})
+_SHOWN_BY_STEPS: Final = frozenset({"second_handle", "restart", "inject", "pause", "points", "kill"})
 
 
 def leaves(steps: tuple[Step, ...]) -> tuple[Leaf, ...]:
-    return tuple(step for step in every_step(steps) if isinstance(step, Call | Restart | Reopen | Inject))
+    return tuple(step for step in every_step(steps) if is_leaf(step))
+
+
+def is_leaf(step: Step) -> TypeGuard[Leaf]:
+    return isinstance(step, Call | Restart | Reopen | Inject) or (isinstance(step, Crash) and step.step is None)
 
 
 def base(name: str) -> str:
@@ -152,6 +158,8 @@ def producers(case: Case) -> Mapping[str, tuple[Call, ...]]:
                     answered = (*walk(during, answered), held)
                 case Transaction(calls=calls, after=after):
                     answered = walk((*calls, *after), answered)
+                case Crash(step=killed) if killed is not None:
+                    answered = walk((killed,), answered)
                 case Repeat(steps=body):
                     walk(body, answered)
         return answered
@@ -194,6 +202,9 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
                 left, then = _changed(calls, change), _changed(after, change)
                 if left or then:
                     kept.append(attrs.evolve(step, calls=left, after=then))
+            case Crash(step=killed) if killed is not None:
+                inside = _changed((killed,), change)
+                kept += [attrs.evolve(step, step=inside[0])] if inside else []
             case Repeat(steps=body):
                 left = _changed(body, change)
                 if left:

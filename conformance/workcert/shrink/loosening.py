@@ -8,7 +8,19 @@ from typing import Any
 
 import attrs
 
-from workcert.cases.model import Call, Case, Frozen, Inject, Reopen, Repeat, Together, every_step, within
+from workcert.cases.model import (
+    Call,
+    Case,
+    Crash,
+    Frozen,
+    Inject,
+    Reopen,
+    Repeat,
+    Restart,
+    Together,
+    every_step,
+    within,
+)
 from workcert.shrink.attempt import Attempt
 from workcert.shrink.edits import (
     JUDGED,
@@ -41,8 +53,26 @@ def unwrap(attempt: Attempt) -> None:
                     continue
                 if point is not None:
                     attempt.lowest(1, point, partial(_held_at, step_id))
+            case Crash() as step:
+                _unwrap_crash(attempt, step)
             case Repeat() as step:
                 _unwrap_repeat(attempt, step)
+    for crash in [step for step in every_step(attempt.case.steps) if isinstance(step, Crash)]:
+        _lower_point(attempt, crash)
+
+
+def _unwrap_crash(attempt: Attempt, step: Crash) -> None:
+    """The step without a kill; or a restart in its place, where the kill did as little."""
+    if step.step is not None and not attempt.take(with_steps(attempt.case, step.id, (step.step,))):
+        attempt.take(with_steps(attempt.case, step.id, (step.step, Restart(step.id))))
+
+
+def _lower_point(attempt: Attempt, step: Crash) -> None:
+    def candidate(case: Case, point: int) -> Case | None:
+        held = find(case, step.id)
+        return with_steps(case, step.id, (attrs.evolve(held, point=point),)) if isinstance(held, Crash) else None
+
+    attempt.lowest(1, step.point, candidate)
 
 
 def _held_at(step_id: str, case: Case, point: int) -> Case | None:

@@ -9,7 +9,7 @@ import attrs
 from attrs import define, field, frozen
 
 from workcert.binding import Binding
-from workcert.cases.model import Call, Case, Frozen, Inject, Plain, Restart, Together, Transaction, unrolled
+from workcert.cases.model import Call, Case, Crash, Frozen, Inject, Plain, Restart, Together, Transaction, unrolled
 from workcert.codec import CodecError, structure, to_json
 from workcert.references import ReferenceFault, Refused, resolve
 from workspec.core.choice import Chooser
@@ -74,6 +74,8 @@ class _Player:
                     raise NotExportable("calls at once: their order is the store's, and so is what follows")
                 case Frozen(point=int()):
                     raise NotExportable("a call held at a point: what its statements are is the store's own affair")
+                case Crash():
+                    raise NotExportable("a process that is killed: what it leaves behind is one of two states")
                 case Frozen():
                     raise NotExportable("a call held between its halves: only a store that can pause is asked for it")
 

@@ -7,5 +7,6 @@ of such a store: its calls come to points at which another call could come betwe
 from workcert.watched.call import CallWatch, current
 from workcert.watched.handle import WatchedHandle
 from workcert.watched.modules import installed
+from workcert.watched.promises import Promised
 
-__all__ = ["CallWatch", "WatchedHandle", "current", "installed"]
+__all__ = ["CallWatch", "Promised", "WatchedHandle", "current", "installed"]

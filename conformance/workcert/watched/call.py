@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import Any, Final
 
 from attrs import define
 
@@ -21,9 +21,11 @@ LONGEST_LABEL: Final = 80
 
 @define(eq=False)
 class CallWatch:
-    """One call on its way. ``on_point`` None: nobody wants to know its points. ``ticket``: of the last commit."""
+    """One call on its way. ``on_point`` None: nobody wants to know its points. ``ticket``: of the last commit.
+    ``on_commit``: run with each connection that has committed something."""
 
     on_point: Callable[[str], object] | None = None
+    on_commit: Callable[[Any], object] | None = None
     statements: int = 0
     ticket: int | None = None
     _is_held: bool = False
@@ -35,6 +37,17 @@ class CallWatch:
         self._is_held = True
         try:
             self.on_point(labelled(statement))
+        finally:
+            self._is_held = False
+
+    def committed(self, connection: Any, taken: int) -> None:
+        """This connection has committed something, with this ticket."""
+        self.ticket = taken
+        if self.on_commit is None or self._is_held:
+            return
+        self._is_held = True
+        try:
+            self.on_commit(connection)
         finally:
             self._is_held = False
 

@@ -94,7 +94,7 @@ class ConnectionProxy(_Proxy):
         elif verb not in _READS:
             transaction.wrote = True
             if watch is not None and not transaction.is_open and getattr(self._real, "autocommit", False) is True:
-                watch.ticket = taken
+                watch.committed(self, taken)
         return value
 
     def _ended(self, verb: str, run: Callable[[], Value], statement: object = None) -> Value:
@@ -105,7 +105,8 @@ class ConnectionProxy(_Proxy):
         value = run()
         wrote, transaction.wrote, transaction.is_open = transaction.wrote, False, False
         if watch is not None and verb in _COMMITS:
-            watch.ticket = taken if wrote else watch.ticket
+            if wrote:
+                watch.committed(self, taken)
             watch.point(AFTER_COMMIT)
         return value
 

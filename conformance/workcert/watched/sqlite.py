@@ -91,7 +91,7 @@ def _seen(connection: Any, sql: object, run: Callable[[], Value]) -> Value:
     if connection.in_transaction:
         return value
     if connection.total_changes != connection._changes_before and verb_of(sql) != "ROLLBACK":
-        watch.ticket = taken
+        watch.committed(connection, taken)
     if is_open and verb_of(sql) in _ENDS:
         watch.point(AFTER_COMMIT)
     return value

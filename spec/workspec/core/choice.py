@@ -26,6 +26,10 @@ class Unseen:
     def __repr__(self) -> str:
         return "not shown"
 
+    def __reduce__(self) -> str:
+        # There is one of it, also where an answer comes from another process.
+        return "UNSEEN"
+
 
 UNSEEN: Final = Unseen()
 

@@ -125,8 +125,12 @@ class JobsAuthor:
                 return name, {"lease": lease, "checkpoint": _checkpoint(draft.pick(("one", "two")))}
             case "result":
                 result = {"schema_version": 1, "content": b"done"}
-                arguments = {"lease": lease, "result": result, "logs": [], "actual_weight": None}
-                return "ack_success_with_result", arguments
+                return "ack_success_with_result", {
+                    "lease": lease,
+                    "result": result,
+                    "logs": [],
+                    "actual_weight": None,
+                }
         outcome = draft.pick(OUTCOMES)
         return "ack", {
             "lease": lease,

@@ -1,0 +1,97 @@
+"""Every operation in a process that is killed at each of its points in turn."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import define, evolve, field
+
+from workcert.adversity.crashes.targets import Target, at_point, targets
+from workcert.adversity.part import SUITE, Part
+from workcert.cases.model import Case
+from workcert.children import cannot
+from workcert.judge.verdict import StepRun
+from workcert.run.case import CaseRun, run_case
+from workcert.run.crashing import AFTER, BEFORE, EITHER, is_beyond
+from workcert.run.engine import Options, Shrinking, emit_case, wanted_ids
+from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
+from workcert.run.store import StoreUnderTest
+
+NAME: Final = "crashes"
+MOST_POINTS: Final = 500
+"""A call that comes to more is left there."""
+POINTS: Final = "points"
+ANSWERED: Final = "after its answer"
+
+
+def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
+    """Kill each operation at each of its points.
+
+    Raises:
+        BackendError: the backend cannot be used, or lies about an ability.
+    """
+    why = cannot(store.backend)
+    if why:
+        emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why))
+        return
+    sweep = _Sweep(store, emit)
+    for target in wanted(store, options):
+        sweep.operation(target)
+
+
+def wanted(store: StoreUnderTest, options: Options) -> tuple[Target, ...]:
+    """The targets of the operations that are asked for; all where none is named."""
+    ids = wanted_ids(options.only, store.backend)
+    found = targets(store.backend)
+    return tuple(target for target in found if not ids or ids & requirements_of(store, target))
+
+
+def requirements_of(store: StoreUnderTest, target: Target) -> frozenset[str]:
+    """What is shown by killing this operation, and what the operation itself is about."""
+    binding = store.backend.binding
+    own = [each for each in binding.contract.operations if each.name == target.operation]
+    return frozenset((*binding.killed, *(each for operation in own for each in operation.requirements)))
+
+
+@define
+class _Sweep:
+    store: StoreUnderTest
+    emit: Emit
+    shrinking: Shrinking = field(factory=Shrinking)
+    _killed: int = 0
+    _steps: int = 0
+
+    def operation(self, target: Target) -> None:
+        """Up to the first point at which something is wrong, or beyond the last."""
+        for point in range(1, MOST_POINTS + 1):
+            case = at_point(target, point)
+            run = run_case(self.store, case)
+            seen = next((each for each in run.steps if each.id == target.killed), None)
+            self._said(run)
+            if run.verdict is not Verdict.PASSED or seen is None or not seen.applicable:
+                self._ended(case, run, seen)
+                return
+            self._tally(target, seen)
+            if is_beyond(seen):
+                self._ended(case, run, seen)
+                return
+
+    def _said(self, run: CaseRun) -> None:
+        self._killed, self._steps = self._killed + 1, self._steps + len(run.steps)
+        self.emit(ExamplesRun(NAME, self._killed, self._steps))
+
+    def _ended(self, case: Case, run: CaseRun, seen: StepRun | None) -> None:
+        if seen is not None and not seen.applicable:
+            run = evolve(run, verdict=Verdict.SKIPPED, reason=seen.note)
+        emit_case(self.store, SUITE, case, run, self.emit, self.shrinking)
+
+    def _tally(self, target: Target, seen: StepRun) -> None:
+        if is_beyond(seen):
+            self.emit(Tallied(NAME, target.name, ANSWERED))
+            return
+        self.emit(Tallied(NAME, target.name, POINTS))
+        found = next((each for each in (EITHER, BEFORE, AFTER) if seen.note.endswith(each)), EITHER)
+        self.emit(Tallied(NAME, target.name, found))
+
+
+CRASHES: Final = Part(NAME, frozenset({"kill", "restart"}), run_crashes)

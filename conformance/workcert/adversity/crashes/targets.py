@@ -1,0 +1,126 @@
+"""Which calls a sweep kills: of each operation the shortest way to a call of it that changes something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+from attrs import frozen
+
+from workcert.backends.registry import LoadedBackend
+from workcert.binding import Binding
+from workcert.cases.cost import weight
+from workcert.cases.model import Call, Case, Crash, Step, Transaction, required_abilities, unrolled
+from workcert.cases.write import write
+from workcert.run.case import lacking
+from workcert.shrink.loosening import bare
+from workcert.tour.library import every_case
+from workcert.vectors.playing import NotExportable, Played, play
+from workspec.core.choice import reference
+from workspec.core.record import State
+
+HEAVIEST: Final = 60
+"""The weight of a case that is looked through; what takes more does not lead anywhere on a short way."""
+MOST_AFTERWARDS: Final = 6
+"""Steps of the case that are made after the kill, to see that the store goes on."""
+
+
+@frozen
+class Target:
+    """``case`` ends in ``killed``, whose point is 1; what follows it shows that the store works on. ``name``: of the
+    operation, with what kind of call of it this is."""
+
+    name: str
+    operation: str
+    case: Case
+    killed: str
+
+
+def targets(backend: LoadedBackend) -> tuple[Target, ...]:
+    """One for each operation that changes something, a second one where a call of it changes several records, and one
+    for each way to open the store, in the order of names."""
+    shortest: dict[str, tuple[tuple[int, int], Target]] = {}
+    for case in every_case(backend.binding.name):
+        if lacking(case, backend) or weight(case) > HEAVIEST:
+            continue
+        for position, name, operation in _acting(backend.binding, case):
+            size = (position, len(write(Case(case.header, case.steps[: position + 1]))))
+            known = shortest.get(name)
+            if known is None or size < known[0]:
+                shortest[name] = (size, _target(case, position, name, operation))
+    found = [target for _size, target in shortest.values()]
+    return tuple(sorted([*found, *_openings(found)], key=lambda target: target.name))
+
+
+def _acting(binding: Binding, case: Case) -> Iterator[tuple[int, str, str]]:
+    """The position of each step that changes something, and what it is called."""
+    try:
+        played = play(binding, case, reference)
+    except NotExportable:
+        return
+    for position, each in enumerate(played):
+        if each.state is each.before or not isinstance(each.step, Call | Transaction):
+            continue
+        operation = each.step.call if isinstance(each.step, Call) else "transaction"
+        several = len(_changed(binding, each)) > 1
+        yield position, f"{operation} of several" if several else operation, operation
+
+
+def _changed(binding: Binding, played: Played) -> list[str]:
+    before: State = played.before
+    keys = {*before, *played.state}
+    return [key for key in keys if binding.legible(key) and before.get(key) is not played.state.get(key)]
+
+
+def _target(case: Case, position: int, name: str, operation: str) -> Target:
+    """The case up to the step, which is killed; then the step again, as a caller without an answer makes it."""
+    steps = tuple(unrolled(bare(case).steps))
+    step = steps[position]
+    assert isinstance(step, Call | Transaction)
+    killed = Crash(f"{step.id}_killed", _renamed(step), 1)
+    after = steps[position + 1 : position + 1 + MOST_AFTERWARDS]
+    return Target(name, operation, _case(case, name, (*steps[:position], killed, step, *after)), killed.id)
+
+
+def _renamed(step: Call | Transaction) -> Call | Transaction:
+    """The step under other ids: what comes after refers to the answer that was heard."""
+    name = f"{step.id}_unheard"
+    if isinstance(step, Call):
+        return attrs.evolve(step, id=name)
+    calls = tuple(attrs.evolve(call, id=f"{call.id}_unheard") for call in step.calls)
+    return attrs.evolve(step, id=name, calls=calls, after=())
+
+
+def _openings(found: list[Target]) -> Iterator[Target]:
+    """Making the store, and opening one that holds something: on the shortest way of all."""
+    if not found:
+        return
+    least = min(found, key=lambda target: (len(target.case.steps), target.name)).case
+    steps = tuple(step for step in least.steps if not isinstance(step, Crash))
+    killed = Crash("opening_killed", None, 1)
+    yield Target("open, new", "open", _case(least, "open, new", (killed, *steps)), killed.id)
+    first, *rest = steps
+    yield Target("open", "open", _case(least, "open", (first, killed, *rest)), killed.id)
+
+
+def _case(of: Case, name: str, steps: tuple[Step, ...]) -> Case:
+    header = attrs.evolve(
+        of.header,
+        name=f"{of.header.contract}/crash-{name.replace(', ', '-').replace(' ', '-').replace('_', '-')}",
+        title=f"{name}, in a process that is killed",
+        requirements=(),
+    )
+    case = Case(header, steps)
+    abilities = tuple(sorted({*header.abilities, *required_abilities(case)}))
+    return Case(attrs.evolve(header, abilities=abilities), steps)
+
+
+def at_point(target: Target, point: int) -> Case:
+    """The case of a target with the kill at this point."""
+
+    def moved(step: Step) -> Step:
+        is_it = isinstance(step, Crash) and step.id == target.killed
+        return attrs.evolve(step, point=point) if is_it and isinstance(step, Crash) else step
+
+    return attrs.evolve(target.case, steps=tuple(map(moved, target.case.steps)))

@@ -1,0 +1,11 @@
+"""Processes of their own that open the store under test and make calls: for callers in parallel, and to be killed.
+
+`Children` starts them, `Child` is one of them. ``workcert serve`` does the same for drivers in other languages; see
+``serve.md`` beside this module.
+"""
+
+from workcert.children.family import Child, Children, ChildTrouble, cannot
+from workcert.children.messages import Died
+from workcert.children.recipe import ByName, Recipe
+
+__all__ = ["ByName", "Child", "ChildTrouble", "Children", "Died", "Recipe", "cannot"]
