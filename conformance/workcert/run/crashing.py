@@ -38,8 +38,8 @@ class Made:
 @define
 class Killed:
     """What was heard of the process. ``answers``: of the calls that were answered, in order; ``label``: the point at
-    which it was killed, empty where it had answered all; ``trouble``: it ended, or refused to work, by itself; ``broken``: what
-    its connections were without, of what the adapter promises."""
+    which it was killed, empty where it had answered all; ``trouble``: it ended, or refused to work, by itself;
+    ``broken``: what its connections were without, of what the adapter promises."""
 
     answers: list[Observed] = field(factory=list)
     label: str = ""

@@ -45,8 +45,9 @@ def candidates(
         allowed += after if whole and after else [*after, Candidate(before)]
     found: list[Candidate] = []
     reasons: list[str] = []
+    keys = tuple(dict.fromkeys(key for each in allowed for key in each.state))
     for each in allowed:
-        why = misfit(execution, each.state)
+        why = misfit(execution, each.state, keys)
         if why is not None:
             reasons.append(f"as {'after' if each.is_after else 'before'} the step, but {why}")
         elif all(each.state != other.state for other in found):
@@ -122,14 +123,15 @@ def _shows(execution: Execution, key: str, record: Any) -> bool:
     return not differences(execution.binding.present(record), row.record)
 
 
-def misfit(execution: Execution, state: State) -> str | None:
-    """Why the store cannot be in this state; None where all that can be read of it is as it should be.
+def misfit(execution: Execution, state: State, keys: Sequence[str] = ()) -> str | None:
+    """Why the store cannot be in this state; None where all that can be read of it is as it should be. ``keys``: of
+    records that it might have instead.
 
     Raises:
         Unreadable: a read raises, or answers with something that is no record.
     """
     judge = execution.judge
-    for key in dict.fromkeys((*state, *judge.state)):
+    for key in dict.fromkeys((*state, *judge.state, *keys)):
         if not judge.legible(key):
             continue
         row = execution.read(key)

@@ -167,6 +167,9 @@ class StoreUnderTest:
             BackendError: the adapter cannot open one.
         """
         found = self._handles.get(name)
+        if found is None and self._handles and not self.backend.can("second_handle"):
+            # After a restart it may have been the judge who asked first.
+            return next(iter(self._handles.values()))
         if found is None:
             if self._place is None:
                 raise AssertionError("begin() comes first")

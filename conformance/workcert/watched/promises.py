@@ -28,9 +28,7 @@ class Promised:
         for statement, due in self.due.items():
             seen = _asked_of(connection, statement)
             if not _same(due, seen):
-                self.broken.append(
-                    f"{statement} gives {seen!r} on a connection that has committed; promised is {due!r}"
-                )
+                self.broken.append(f"{statement} gives {seen!r} on a connection that committed; promised is {due!r}")
 
 
 def _asked_of(connection: Any, statement: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from attrs import define, evolve, field
@@ -16,6 +17,7 @@ from workcert.run.crashing import AFTER, BEFORE, EITHER, is_beyond
 from workcert.run.engine import Options, Shrinking, emit_case, wanted_ids
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
+from workspec.core.rule import checks_of
 
 NAME: Final = "crashes"
 MOST_POINTS: Final = 500
@@ -34,8 +36,17 @@ def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     if why:
         emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why))
         return
+    kill_each(store, wanted(store, options), emit)
+
+
+def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> None:
+    """Kill each of these at each of its points; what fails is replayed, shrunk and explained as in any suite.
+
+    Raises:
+        BackendError: as `run_crashes`.
+    """
     sweep = _Sweep(store, emit)
-    for target in wanted(store, options):
+    for target in found:
         sweep.operation(target)
 
 
@@ -50,7 +61,8 @@ def requirements_of(store: StoreUnderTest, target: Target) -> frozenset[str]:
     """What is shown by killing this operation, and what the operation itself is about."""
     binding = store.backend.binding
     own = [each for each in binding.contract.operations if each.name == target.operation]
-    return frozenset((*binding.killed, *(each for operation in own for each in operation.requirements)))
+    checks = [check for operation in own for check in checks_of(operation)]
+    return frozenset((*binding.killed, *(each for part in (*own, *checks) for each in part.requirements)))
 
 
 @define
