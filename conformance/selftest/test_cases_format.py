@@ -157,7 +157,7 @@ BAD_FILES: list[tuple[str, str, int, str]] = [
         "together on one handle",
         text_of({"id": "t", "together": [claim(), claim("c2")]}),
         2,
-        "handle of its own",
+        "two handles or more",
     ),
     (
         "together depends",

@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
-from typing import Any
 
 import pytest
 from attrs import define, evolve, field, frozen
-from .simulated_histories import reader, simulated, without_tickets
 
 from workcert.adversity.parallel.authors import author_of
 from workcert.adversity.parallel.jobs import JobsAuthor
@@ -31,6 +29,8 @@ from workspec.core.interpreter import Accepted, apply
 from workspec.core.record import State
 from workspec.workload.rules import scope_of, scope_of_terms
 from workspec.workload.vocabulary import ErrorCode
+
+from .simulated_histories import reader, simulated, without_tickets
 
 HISTORIES = 620
 """Of each contract; of which some are too long for plain search."""

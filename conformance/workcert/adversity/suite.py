@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from workcert.adversity import interleavings
+from workcert.adversity import interleavings, parallel
 from workcert.adversity.crashes import CRASHES
 from workcert.adversity.part import SUITE, Part
 from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Emit, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
 
-PARTS: Final[tuple[Part, ...]] = (interleavings.PART, CRASHES)
+PARTS: Final[tuple[Part, ...]] = (interleavings.PART, parallel.PART, CRASHES)
 
 
 def run_adversity(store: StoreUnderTest, options: Options, emit: Emit) -> None:

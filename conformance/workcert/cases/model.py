@@ -99,13 +99,15 @@ class Inject:
 
 @frozen
 class Together:
-    """Calls at once, each on a handle of its own; every round runs the whole case on a fresh store."""
+    """Calls at once; those on one handle are made one after the other, in the order of writing. Every round runs the
+    whole case on a fresh store. ``apart``: each handle is in a process of its own."""
 
     id: str
     calls: tuple[Call, ...]
     rounds: int = 1
     expect_one_of: tuple[tuple[Expectation, ...], ...] | None = None
     note: str | None = None
+    apart: bool = False
 
 
 @frozen
@@ -230,6 +232,8 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed.add("pause" if point is None else "points")
             case Crash():
                 needed |= {"kill", "restart"}
+            case Together(apart=True):
+                needed.add("kill")
     return frozenset(needed)
 
 

@@ -43,7 +43,7 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "call": frozenset({"id", "on", "call", "args", "expect", "record", "of", "version", "note"}),
     "restart": frozenset({"id", "restart", "note"}),
     "inject": frozenset({"id", "on", "inject", "version", "note"}),
-    "together": frozenset({"id", "together", "rounds", "expect_one_of", "note"}),
+    "together": frozenset({"id", "together", "rounds", "expect_one_of", "apart", "note"}),
     "frozen": frozenset({"id", "frozen", "during", "point", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
     "crash": frozenset({"id", "crash", "point", "note"}),
@@ -274,22 +274,26 @@ class _Steps(Reader):
     def together(self, raw: dict[str, Any], step_id: str, note: str | None) -> Together:
         before = set(self.answered)
         calls: list[Call] = []
+        own: dict[str, set[str]] = {}
         for each in self.need(raw, "together", list, "a step"):
             inner = self.object(each, "a step of together")
+            # They run at once, so that none can wait for the answer of another caller; only for its own.
+            self.answered = before | own.get(str(inner.get("on")), set())
             calls.append(self.bare(self.step(inner, inside="together"), ("expect", "record", "version")))
-            # They run at once, so none can wait for the answer of another.
-            self.answered = set(before)
-        if len({call.on for call in calls}) != len(calls) or len(calls) < 2:
-            cause = "together needs two calls or more, each on a handle of its own"
-            raise self.fault(cause, "name more handles")
+            own.setdefault(calls[-1].on, set()).add(calls[-1].id)
+        if len(own) < 2:
+            raise self.fault("together needs calls on two handles or more", "name more handles")
         if self.contract.instant is None and len({call.at for call in calls}) > 1:
             raise self.fault("calls at once with different times", "a store has one clock; give them all one instant")
-        self.answered |= {call.id for call in calls}
+        self.answered = before | {call.id for call in calls}
         rounds = raw.get("rounds", 1)
         if type(rounds) is not int or rounds < 1:
             raise self.fault(f"rounds {rounds!r}", "write an integer from 1")
+        apart = raw.get("apart", False)
+        if type(apart) is not bool:
+            raise self.fault(f"apart {apart!r}", "write true, or leave it out")
         allowed = self.allowed(raw["expect_one_of"], len(calls)) if "expect_one_of" in raw else None
-        return Together(step_id, tuple(calls), rounds, allowed, note)
+        return Together(step_id, tuple(calls), rounds, allowed, note, apart)
 
     def allowed(self, raw: Any, width: int) -> tuple[tuple[Expectation, ...], ...]:
         rows = raw if isinstance(raw, list) else []

@@ -16,7 +16,6 @@ from workspec.core.choice import Choice
 from workspec.core.rule import Batch, Operation, Refuse, checks_of
 from workspec.core.scope import Call
 
-
 NOWHERE: Final = object()
 
 
@@ -115,6 +114,13 @@ def keys_in(binding: Binding, history: Sequence[Made]) -> Iterator[str]:
         yield from binding.made_by(made.seen.value)
 
 
+def _rank(made: Made, told: bool) -> int:
+    """By the order of commits, as far as the store tells it; else by the order of returns."""
+    if not told:
+        return made.end
+    return NEVER if made.ticket is None else made.ticket
+
+
 def _may_commit(binding: Binding, call: Call, code: str) -> bool:
     """A refusal with this code may have been committed all the same: an expiry, or the edit of another record."""
     return code in _codes_that_commit(binding, binding.contract.resolved(call).name)
@@ -145,7 +151,7 @@ def _act(binding: Binding, index: int, made: Made, way: Way, key: str | None, ta
         idle,
         told and made.answered and made.ticket is None and not idle and way is Way.CALL,
         made.answered and (way is Way.CONFLICT or (way is Way.ELEMENT and not taken)),
-        made.end if made.ticket is None else made.ticket,
+        _rank(made, told),
         made.call.name,
         made.call,
         made.now,

@@ -48,7 +48,7 @@ def check(judge: Judge, history: Sequence[Made], read: Read, budget: int = MOST_
         try:
             fits = search.finds()
         except GivenUp:
-            fits, given_up = True, f"no order was found within {budget} visits"
+            fits, given_up = True, f"no order was found among {budget} decisions"
         except NotAsserted as elsewhere:
             fits, given_up = True, str(elsewhere)
         spent += search.budget.spent

@@ -14,6 +14,7 @@ Neither of the last two holds of a call that may not have happened. A test compa
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+
 from attrs import define, field, frozen
 
 from workcert.linear.acts import Act, Way
@@ -68,6 +69,7 @@ class _Frame:
     mask: int
     placed: list[Act]
     candidates: list[_Candidate] = field(factory=list)
+    tried: list[_Candidate] = field(factory=list)
 
 
 @define(eq=False)
@@ -120,6 +122,9 @@ class Search:
                 continue
             candidate = frame.candidates.pop()
             act = candidate.act
+            if self._is_like_one_tried(frame, candidate):
+                continue
+            frame.tried.append(candidate)
             self.budget.visit()
             state = self.applying.after(act, frame.state)
             rests = state is frame.state
@@ -176,9 +181,6 @@ class Search:
     def _candidates(self, window: Sequence[Act]) -> list[_Candidate]:
         """What is worth trying, the best last. What commits nothing rests, most likely."""
         found = [act for act in window if not act.idle and act.way is not Way.CONFLICT]
-        # Worth to be found out only where a path has led nowhere.
-        if self._failed:
-            found = self._one_of_each(found)
         if len(found) > 1:
             found.sort(key=_rank, reverse=True)
         first = [_Candidate(act, moving=False) for act in found if act.silent]
@@ -186,15 +188,18 @@ class Search:
         rest = [_Candidate(act, resting=act.must and not act.silent) for act in found]
         return [*(each for each in rest if each.act.silent), *(each for each in rest if not each.act.silent), *first]
 
-    def _one_of_each(self, acts: Sequence[Act]) -> list[Act]:
+    def _is_like_one_tried(self, frame: _Frame, candidate: _Candidate) -> bool:
+        """One that is interchangeable with it, and returned no later, has led nowhere."""
+        if not self._failed:
+            # No path has led nowhere so far: it is not worth finding out.
+            return False
         if self._kinds is None:
             self._kinds = self.kinds_of(self.acts)
-        first: dict[Hashable, Act] = {}
-        for act in acts:
-            kind = self._kinds[act.position]
-            if kind not in first or act.end < first[kind].end:
-                first[kind] = act
-        return list(first.values())
+        kind, end, where = self._kinds[candidate.act.position], candidate.act.end, (candidate.moving, candidate.resting)
+        return any(
+            kind == self._kinds[other.act.position] and other.act.end <= end and (other.moving, other.resting) == where
+            for other in frame.tried
+        )
 
     def _excuse(self, before: State, after: State, placed: list[Act]) -> None:
         """Calls that met this commit on their record, for they began before it and have not returned, may have lost

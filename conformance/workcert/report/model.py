@@ -217,6 +217,8 @@ class FailureReport:
     free: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     group: str = ""
+    drawing: tuple[str, ...] = ()
+    """Lines that show calls at once, by their callers."""
 
     @property
     def name(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,15 +10,18 @@ import attrs
 from workcert.backends import coroutines
 from workcert.backends.registry import BackendError
 from workcert.cases.model import Call, Frozen, Together
-from workcert.judge.together import judge_together
+from workcert.judge.together import judge_history
 from workcert.judge.verdict import TOGETHER, Failure, Kind, StepRun
+from workcert.linear import FitsNone, Made
+from workcert.linear.lanes import drawn
+from workcert.references import Refused
+from workcert.run.at_once import run_at_once
 from workcert.run.calling import Answered, Observed, observe
 from workcert.run.literal import brief, expectation_differences
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
 from workspec.core.interpreter import decide
 from workspec.core.rule import Batch
-from workspec.core.scope import Call as ModelCall
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
@@ -103,54 +105,63 @@ def _combined(step: Frozen, held: StepRun, during: Sequence[StepRun]) -> StepRun
 def run_together(execution: Execution, step: Together) -> StepRun:
     if execution.binding.has_clock and len({call.at for call in step.calls}) > 1:
         return execution.left_out(step, "a store has one clock: calls at once are made at one instant")
-    prepared = [execution.prepare(call) for call in step.calls]
-    for made in prepared:
-        if isinstance(made, StepRun):
-            return attrs.evolve(made, id=step.id)
-    calls = [made for made in prepared if not isinstance(made, StepRun)]
-    why = execution.not_asserted(calls)
-    if why:
-        return execution.left_out(step, why, elsewhere=True)
-    observed = _at_once(execution, step.calls, [call for call, _ in calls])
+    alone = len({call.on for call in step.calls}) == len(step.calls)
+    why = _why_not(execution, step, step.calls if alone else _first_of_each(step.calls))
+    if isinstance(why, StepRun):
+        return attrs.evolve(why, id=step.id)
+    ran = run_at_once(execution, step.calls, apart=step.apart)
     execution.rows.clear()
-    for call, seen in zip(step.calls, observed, strict=True):
-        check_referred(execution.store.backend, call.call, seen)
-        execution.put(call, seen)
+    for each in ran:
+        if each.made is None:
+            execution.answers.put(each.step.id, Refused("not_applicable"))
+        elif each.made.seen is not None:
+            check_referred(execution.store.backend, each.step.call, each.made.seen)
+    made = [each for each in ran if each.made is not None]
+    history = [each.made for each in made if each.made is not None]
     # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
     # written in the header of its case.
-    failure = judge_together(execution.judge, calls, observed, execution.read)
+    failure, furthest = judge_history(execution.judge, history, execution.read)
+    if failure is not None and furthest is not None and not alone:
+        failure = _as_drawn(failure, history, furthest, [f"{each.step.id} {each.step.call}" for each in made])
+    seen = [None if each.made is None else each.made.seen for each in ran]
     if failure is None and execution.literal and step.expect_one_of is not None:
-        failure = _check_combinations(execution, step, observed)
+        failure = _check_combinations(execution, step, seen)
     execution.history.append(execution.judge.state)
-    arguments = {call.id: made.arguments for call, (made, _) in zip(step.calls, calls, strict=True)}
+    arguments = {each.step.id: {} if each.made is None else each.made.call.arguments for each in ran}
     names = " | ".join(call.call for call in step.calls)
-    shown = Answered([brief(seen) for seen in observed])
+    shown = Answered(["not made" if one is None else brief(one) for one in seen])
     return StepRun(step.id, "", step.calls[0].at, names, arguments, shown, None, (), failure, note=TOGETHER)
 
 
-def _at_once(execution: Execution, steps: Sequence[Call], calls: Sequence[ModelCall]) -> list[Observed]:
-    barrier = threading.Barrier(len(steps))
-    seen: list[Observed | None] = [None] * len(steps)
-    handles = [execution.store.handle(step.on) for step in steps]
-
-    def run(index: int) -> None:
-        keywords = execution.keywords(steps[index], calls[index])
-        barrier.wait()
-        seen[index] = observe(execution.store.backend, handles[index], steps[index].call, keywords)
-
-    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(len(steps))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return [found for found in seen if found is not None]
+def _first_of_each(calls: Sequence[Call]) -> list[Call]:
+    """The first call of each caller: what the later ones are, their answers say."""
+    return list({call.on: call for call in reversed(calls)}.values())[::-1]
 
 
-def _check_combinations(execution: Execution, step: Together, observed: Sequence[Observed]) -> Failure | None:
+def _why_not(execution: Execution, step: Together, calls: Sequence[Call]) -> StepRun | None:
+    """Why the block cannot be asked; None where it can."""
+    prepared = [execution.prepare(call) for call in calls]
+    for made in prepared:
+        if isinstance(made, StepRun):
+            return made
+    why = execution.not_asserted([made for made in prepared if not isinstance(made, StepRun)])
+    return execution.left_out(step, why, elsewhere=True) if why else None
+
+
+def _as_drawn(failure: Failure, history: Sequence[Made], furthest: FitsNone, names: Sequence[str]) -> Failure:
+    """The failure with the call that fits no order, and with what was seen of all of them."""
+    which = (
+        "all of them fit one, but" if furthest.call is None else f"{names[furthest.call]} is the first that fits none:"
+    )
+    text = f"no serial order of the calls explains what was seen; {which} {furthest.cause.text}"
+    return attrs.evolve(failure, text=text, drawing=drawn(history, furthest, names.__getitem__, brief))
+
+
+def _check_combinations(execution: Execution, step: Together, observed: Sequence[Observed | None]) -> Failure | None:
     assert step.expect_one_of is not None
     for combination in step.expect_one_of:
         if all(
-            not expectation_differences(expectation, seen, execution.answers)
+            seen is not None and not expectation_differences(expectation, seen, execution.answers)
             for expectation, seen in zip(combination, observed, strict=True)
         ):
             return None

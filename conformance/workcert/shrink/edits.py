@@ -151,7 +151,8 @@ def producers(case: Case) -> Mapping[str, tuple[Call, ...]]:
                     found[step.id] = answered
                     answered = (*answered, step)
                 case Together(calls=calls):
-                    found.update({call.id: answered for call in calls})
+                    for place, call in enumerate(calls):
+                        found[call.id] = (*answered, *(each for each in calls[:place] if each.on == call.on))
                     answered = (*answered, *calls)
                 case Frozen(frozen=held, during=during):
                     found[held.id] = answered
@@ -185,7 +186,7 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
         match step:
             case Together(calls=calls):
                 left = _changed(calls, change)
-                if len(left) < 2:
+                if len({call.on for call in left}) < 2:
                     kept += left
                     continue
                 # Rows of allowed outcomes have one column for each call.

@@ -7,7 +7,7 @@ them have something to do; what they find when they run at once is another matte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final, Protocol
 
