@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import evolve
-
 from workcert.judge.verdict import Failure, Kind
 from workcert.linear.acts import Act, Way
 from workcert.linear.applying import Applying
@@ -17,7 +15,7 @@ def cause_of(applying: Applying, act: Act | None, state: State) -> Failure:
     before, judge.state = judge.state, state
     try:
         if act is None:
-            text = "no order of the calls ends as what was read afterwards"
+            text = "every call fits, and no order ends as what was read afterwards"
             failure = judge.everything(read, contract.comparisons["others"], Kind.RECORD, text)
             return failure or Failure(contract.comparisons["others"], Kind.RECORD, text)
         if act.way is Way.CONFLICT:
@@ -30,11 +28,6 @@ def cause_of(applying: Applying, act: Act | None, state: State) -> Failure:
         return found or Failure(own, Kind.ANSWER, "it fits, but what follows does not")
     finally:
         judge.state = before
-
-
-def as_order(failure: Failure, own: tuple[str, ...], text: str) -> Failure:
-    """A failure of one call as that of all of them."""
-    return evolve(failure, requirements=tuple(dict.fromkeys((*own, *failure.requirements))), kind=Kind.ORDER, text=text)
 
 
 def _of_pass(act: Act) -> str:

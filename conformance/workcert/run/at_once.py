@@ -55,8 +55,8 @@ def run_at_once(execution: Execution, calls: Sequence[Call], *, apart: bool) -> 
     with contextlib.ExitStack() as stack:
         askings = {on: stack.enter_context(_child(execution)) if apart else _handle(execution, on) for on in own}
         moment: Callable[[], int] = time.monotonic_ns if apart else count(1).__next__
-        barrier = threading.Barrier(len(own))
-        callers = [_Caller(execution, on, steps, askings[on], moment, barrier) for on, steps in own.items()]
+        ready: list[str] = []
+        callers = [_Caller(execution, on, own, askings[on], moment, ready) for on in own]
         threads = [threading.Thread(target=caller.run, daemon=True) for caller in callers]
         with _many_switches():
             for thread in threads:
@@ -74,18 +74,22 @@ def run_at_once(execution: Execution, calls: Sequence[Call], *, apart: bool) -> 
 class _Caller:
     execution: Execution
     on: str
-    steps: Sequence[Call]
+    own: Mapping[str, Sequence[Call]]
     ask: Asking
     moment: Callable[[], int]
-    barrier: threading.Barrier
+    ready: list[str]
+    """The callers that have come to their first call."""
     ran: list[Ran] = field(factory=list)
     trouble: BaseException | None = None
     """What ended it, other than the store: raised again when all have come back."""
 
     def run(self) -> None:
-        self.barrier.wait()
+        self.ready.append(self.on)
+        while len(self.ready) < len(self.own):
+            # Who waits for a signal wakes up when the first has made all its calls.
+            time.sleep(0)
         try:
-            for step in self.steps:
+            for step in self.own[self.on]:
                 self.ran.append(Ran(step, self._made(step)))
         except BaseException as error:
             self.trouble = error

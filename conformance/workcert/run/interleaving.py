@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -25,6 +25,9 @@ from workspec.core.rule import Batch
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
+
+MOST_LANES: Final = 8
+"""Of more callers no drawing is made: it would be wider than a page."""
 
 
 def run_frozen(execution: Execution, step: Frozen) -> StepRun:
@@ -121,7 +124,7 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
     # written in the header of its case.
     failure, furthest = judge_history(execution.judge, history, execution.read)
-    if failure is not None and furthest is not None and not alone:
+    if failure is not None and furthest is not None and len({call.on for call in step.calls}) <= MOST_LANES:
         failure = _as_drawn(failure, history, furthest, [f"{each.step.id} {each.step.call}" for each in made])
     seen = [None if each.made is None else each.made.seen for each in ran]
     if failure is None and execution.literal and step.expect_one_of is not None:

@@ -21,7 +21,7 @@ ALL: Final = 1000
 OUTCOMES: Final = ("success", "success", "retry", "skip", "revoke", "snooze", "undecodable", "rate_limited")
 WEIGHTS: Final = {
     "enqueue": 14,
-    "admit": 14,
+    "admit": 16,
     "ack": 14,
     "result": 3,
     "renew": 4,
@@ -35,7 +35,7 @@ WEIGHTS: Final = {
     "pause_queue": 1,
     "unpause_queue": 1,
     "get_job": 4,
-    "counts": 3,
+    "counts": 5,
     "queue_stats": 1,
 }
 OPERATORS: Final = ("operator_cancel", "operator_retry", "delete_job", "promote_job", "reschedule_job")
@@ -83,7 +83,7 @@ class JobsAuthor:
         name = drawn(self.weights, draft.random)
         match name:
             case "enqueue":
-                return name, {"envelopes": self._envelopes(draft, draft.pick((1, 1, 2)))}
+                return name, {"envelopes": self._envelopes(draft, draft.pick((1, 1, 2, 3)))}
             case "admit":
                 return name, self._admission(draft)
             case "promote_due" | "reclaim_expired" | "evict_retained":

@@ -29,7 +29,7 @@ NAME: Final = "parallel"
 BY_THREADS: Final = {Effort.QUICK: 8, Effort.CI: 30, Effort.DEEP: 1500}
 BY_PROCESSES: Final = {Effort.QUICK: 1, Effort.CI: 6, Effort.DEEP: 200}
 MOST_FAILURES: Final = 3
-"""After so many different requirements no further program is tried: the store needs mending, not more findings."""
+"""After so many different failures no further program is tried: the store needs mending, not more findings."""
 PROGRESS_EVERY: Final = 10
 
 
@@ -63,6 +63,7 @@ class _Trying:
     options: Options
     emit: Emit
     failed: set[str] = field(factory=set)
+    """In what failures have shown themselves so far: all of them break the requirement on calls at once."""
     done: int = 0
     calls: int = 0
     hung: int = 0
@@ -116,9 +117,11 @@ class _Trying:
     def _examine(self, case: Case, run: CaseRun) -> None:
         failure = run.failure
         assert failure is not None
-        if failure.requirement in self.failed:
+        general = self.store.backend.binding.contract.conflict_requirements
+        shown_in = next((each for each in failure.requirements if each not in general), failure.requirement)
+        if shown_in in self.failed:
             return
-        self.failed.add(failure.requirement)
+        self.failed.add(shown_in)
         first = Shown(case, failure, run.steps, (1, 1))
         least, executions = fewest(self.store, first)
         verdict = Verdict.FAILED if least.always else Verdict.FLAKY
