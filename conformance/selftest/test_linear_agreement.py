@@ -1,5 +1,5 @@
-"""The checker against plain search: every order, no memory, no hints, no shortcut, over more than a thousand histories of
-both contracts, right ones and spoilt ones."""
+"""The checker against plain search: every order, no memory, no hints, no shortcut, over more than a thousand histories
+of both contracts, right ones and spoilt ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST_PIECES = 700
 SHAPES = (Shape(2, 3), Shape(3, 2), Shape(2, 2), Shape(2, 4))
 
 
-class TooLong(Exception):
+class TooLong(Exception):  # noqa: N818 - no verdict
     """Plain search does not come to an end."""
 
 
@@ -139,9 +139,8 @@ class Plain:
             row, record = self.read(key), state.get(key)
             if (row is None) != (record is None):
                 return False
-            if row is not None and record is not None:
-                if differences(self.judge.binding.present(record), row.record):
-                    return False
+            if row is not None and differences(self.judge.binding.present(state[key]), row.record):
+                return False
         return True
 
     def _after(self, piece: Piece, state: State) -> Iterator[State]:

@@ -31,8 +31,9 @@ class Way(Enum):
 @define(eq=False)
 class Act:
     """``must``: it has a place in every order; else it may or may not have happened. ``key``: the record that it is
-    about, where one is named. ``taken``: the pass says that it did something to this record. ``idle``: wherever it fits it
-    changes nothing. ``silent``: the store says that it committed nothing. ``loses``: it did nothing, perhaps because it lost its guard. ``rank``: which act is tried first."""
+    about, where one is named. ``taken``: the pass says that it did something to this record. ``idle``: wherever it fits
+    it changes nothing. ``silent``: the store says that it committed nothing. ``loses``: it did nothing, perhaps because
+    it lost its guard. ``rank``: which act is tried first."""
 
     index: int
     made: Made

@@ -74,8 +74,8 @@ class _Frame:
 
 @define(eq=False)
 class Search:
-    """``acts`` hang together; ``begun`` is the state before them. ``kinds_of`` gives a value for each of these acts such
-    that acts with equal values are interchangeable."""
+    """``acts`` hang together; ``begun`` is the state before them. ``kinds_of`` gives a value for each of these acts;
+    those with equal values are interchangeable."""
 
     applying: Applying
     acts: Sequence[Act]

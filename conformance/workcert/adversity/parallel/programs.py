@@ -1,8 +1,8 @@
 """What several callers do at once: programs drawn from a seed, steered by the specification.
 
-A program is a case: a few calls in order, then a block of calls at once, each caller's one after the other on a handle of
-its own. It is drawn by letting the interpreter make the calls in one of the many orders that there are, so that most of
-them have something to do; what they find when they run at once is another matter.
+A program is a case: a few calls in order, then a block of calls at once, each caller's one after the other on a handle
+of its own. It is drawn by letting the interpreter make the calls in one of the many orders that there are, so that most
+of them have something to do; what they find when they run at once is another matter.
 """
 
 from __future__ import annotations

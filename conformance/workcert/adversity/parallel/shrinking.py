@@ -1,4 +1,4 @@
-"""Fewer callers and calls that still show a race: each attempt is run several times, for a race does not always show."""
+"""Fewer callers and calls that still show a race. Each attempt is run several times: a race does not always show."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The part ``parallel``: programs of several callers, run by threads and by processes, judged for some order.
 
-What fails is run again with fewer callers and calls, as often as it takes for a race to show, and kept as a case that is
-run in many rounds. One failure is a failure, whether it shows again or not.
+What fails is run again with fewer callers and calls, several times each, for a race does not always show, and kept as a
+case of many rounds. One failure is a failure, whether it shows again or not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run_parallel(store: StoreUnderTest, options: Options, emit: Emit) -> None:
         BackendError: the backend cannot be used, hangs again and again, or lies about an ability.
     """
     trying = _Trying(store, options, emit)
-    trying.by("threads", BY_THREADS[options.effort])
+    trying.by("threads", BY_THREADS[options.effort] if options.examples is None else options.examples)
     why = _no_processes(store)
     if why:
         emit(CaseEnded(SUITE, f"{NAME}/processes", Verdict.SKIPPED, reason=why))
