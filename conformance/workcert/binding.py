@@ -5,7 +5,7 @@ The one place to extend when a contract joins; everything else in the kit is wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -30,8 +30,12 @@ def _everything(_call: Call, _answer: Any) -> None:
     """Any record."""
 
 
-def _as_it_is(record: Any, _scope: Scope) -> Any:
+def _as_it_is(record: Any, _moment: Hashable) -> Any:
     return record
+
+
+def _no_moment(_scope: Scope) -> Hashable:
+    return None
 
 
 def _none_made(_answer: Any) -> tuple[str, ...]:
@@ -144,9 +148,11 @@ class Binding:
     """The calls that make a record under an id that the store chooses."""
     made_by: Callable[[Any], Sequence[str]] = _none_made
     """From an answer to the keys of the records that the call has made."""
-    as_it_was: Callable[[Any, Scope], Any] = _as_it_is
-    """Of a record that was read when further calls had changed it, what it showed after the call of this scope, as far
-    as it only ever grows."""
+    moment: Callable[[Scope], Hashable] = _no_moment
+    """What of a decision tells how long a record had grown by then."""
+    as_it_was: Callable[[Any, Hashable], Any] = _as_it_is
+    """Of a record that was read when further calls had changed it, what it showed at a moment, as far as it only ever
+    grows."""
 
     @property
     def has_clock(self) -> bool:

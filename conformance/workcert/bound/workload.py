@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -52,6 +52,7 @@ def workload() -> Binding:
         linked=lambda record: frozenset(_names_of(record.facts)),
         creates=frozenset({"admit"}),
         made_by=lambda answer: (answer.workload.workload_id,) if isinstance(answer, vocabulary.Admitted) else (),
+        moment=_attempts_so_far,
         as_it_was=_as_it_was,
         referred={"admit": ("workload.workload_id",), "claim": ("claim_id", "fencing_token")},
     )
@@ -88,14 +89,19 @@ def _result_name(result_id: str) -> str:
     return f"result {result_id!r}"
 
 
-def _as_it_was(record: Any, scope: Scope) -> Any:
-    """Attempts up to the one that this call begins or is about, for later ones belong to later claims; without what is
+def _attempts_so_far(scope: Scope) -> int | None:
+    return None if scope.facts is None else int(scope.facts.attempt_count)
+
+
+def _as_it_was(record: Any, count: Hashable) -> Any:
+    """Attempts up to the one that a call begins or is about, for later ones belong to later claims; without what is
     written over: the status of an attempt, and when the next is due."""
-    known = scope.facts
-    if known is None or not isinstance(record, vocabulary.Workload) or not isinstance(record.attempts, Sequence):
+    if not isinstance(record, vocabulary.Workload) or not isinstance(record.attempts, Sequence):
+        return record
+    if not isinstance(count, int):
         return record
     hidden: Any = UNSEEN
-    attempts = tuple(evolve(each, status=hidden) for each in record.attempts[: known.attempt_count][-1:])
+    attempts = tuple(evolve(each, status=hidden) for each in record.attempts[:count][-1:])
     return replaced(record, {"attempts": attempts, "next_attempt_at": UNSEEN})
 
 

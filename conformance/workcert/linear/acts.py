@@ -83,13 +83,17 @@ def acts_of(binding: Binding, history: Sequence[Made], keys: Sequence[str]) -> l
 
 def by_records(binding: Binding, made: Made) -> bool:
     """The call commits record by record, so that others may come between."""
-    operation = binding.contract.operation(binding.contract.resolved(made.call).name)
-    if not isinstance(operation, Batch) or operation.atomic or made.call.arguments:
+    if made.call.name not in _passes(binding) or made.call.arguments:
         return False
     seen = made.seen
     # What answers with anything else fits as a whole, or not at all.
     listed = isinstance(seen, Answered) and isinstance(seen.value, list | tuple) and _are_texts(seen.value)
     return listed or not made.answered
+
+
+@cache
+def _passes(binding: Binding) -> frozenset[str]:
+    return frozenset(each.name for each in binding.contract.operations if isinstance(each, Batch) and not each.atomic)
 
 
 def _lost_its_guard(binding: Binding, made: Made) -> bool:

@@ -22,7 +22,7 @@ from workspec.core.choice import UNSEEN, Choice, Seen
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed, Decision, Refused, commit, decide
 from workspec.core.orders import other_orders
-from workspec.core.record import State
+from workspec.core.record import Record, State
 from workspec.core.scope import Scope
 
 
@@ -31,12 +31,17 @@ class HistoryChooser(ObservingChooser):
     """Takes from records that were read when the whole history was over: others may have changed them since."""
 
     binding: Binding = field(kw_only=True)
+    views: dict[Any, Any] = field(factory=dict, kw_only=True)
+    """Records as they were at some moment, for all choosers of one history."""
 
     def shown_by_record(self, choice: Choice, scope: Scope) -> Any:
         assert choice.observe is not None
+        moment, views = self.binding.moment(scope), self.views
 
         def as_it_was(key: str | None) -> Any:
-            return self.binding.as_it_was(self.record_of(key), scope)
+            if (key, moment) not in views:
+                views[key, moment] = self.binding.as_it_was(self.record_of(key), moment)
+            return views[key, moment]
 
         value = choice.observe(Seen(self.code, self.answer, as_it_was(scope.key), as_it_was), scope)
         # What is not legal was written by a later call; nobody knows what stood there.
@@ -52,6 +57,9 @@ class Applying:
     binding: Binding = field(init=False)
     contract: Contract = field(init=False)
     _rows: dict[str, Any] = field(factory=dict)
+    _views: dict[Any, Any] = field(factory=dict)
+    _passed: dict[tuple[str, int, str], tuple[Record, Record]] = field(factory=dict)
+    """What a pass makes of a record: by its name, its instant and the key, the last record and what becomes of it."""
 
     def __attrs_post_init__(self) -> None:
         self.binding, self.contract = self.judge.binding, self.judge.binding.contract
@@ -91,16 +99,24 @@ class Applying:
 
     def _after_element(self, act: Act, state: State) -> State | None:
         """A pass over this record alone."""
-        record = state.get(act.key or "")
-        if record is None or act.key is None:
+        assert act.key is not None
+        record = state.get(act.key)
+        if record is None:
             return None if act.taken else state
-        alone = {act.key: record}
-        chooser = self.chooser(act)
-        committed = commit(self.contract, alone, decide(self.contract, alone, act.call, act.now, chooser))
-        changed = committed.state is not alone
-        if act.must and changed is not act.taken:
+        after = self._passed_over(act, act.key, record)
+        if act.must and (after is not record) is not act.taken:
             return None
-        return {**state, **committed.state} if changed else state
+        return state if after is record else {**state, act.key: after}
+
+    def _passed_over(self, act: Act, key: str, record: Record) -> Record:
+        known = self._passed.get((act.name, act.now, key))
+        if known is not None and known[0] is record:
+            return known[1]
+        alone = {key: record}
+        decision = decide(self.contract, alone, act.call, act.now, self.chooser(act))
+        after = commit(self.contract, alone, decision).state[key]
+        self._passed[act.name, act.now, key] = record, after
+        return after
 
     def is_about(self, act: Act, state: State, changed: Iterable[str]) -> bool:
         """Whether an act that names no record may have meant one of these."""
@@ -128,7 +144,9 @@ class Applying:
         return not differ(_plain(expected), _plain(seen.details))
 
     def chooser(self, act: Act) -> HistoryChooser:
-        return HistoryChooser(self.judge.declared, act.code, act.answer, self._record_of, binding=self.binding)
+        return HistoryChooser(
+            self.judge.declared, act.code, act.answer, self._record_of, binding=self.binding, views=self._views
+        )
 
     def _record_of(self, key: str | None) -> Any:
         if key is None:

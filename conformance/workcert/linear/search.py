@@ -68,8 +68,34 @@ class _Frame:
     state: State
     mask: int
     placed: list[Act]
-    candidates: list[_Candidate] = field(factory=list)
+    window: list[Act]
+    ends: bool
+    """Every call that must have happened has its place."""
     tried: list[_Candidate] = field(factory=list)
+    _left: list[_Candidate] | None = None
+
+    def next(self) -> _Candidate | None:
+        """What is to be tried next, None when all was."""
+        if not self.tried:
+            # Mostly it is the only one that is ever asked for.
+            return _Candidate(best, moving=not best.silent) if (best := self._best()) is not None else None
+        if self._left is None:
+            self._left = self._others()
+        return self._left.pop() if self._left else None
+
+    def _best(self) -> Act | None:
+        found = [act for act in self.window if not act.idle and act.way is not Way.CONFLICT]
+        return min(found, key=_sooner) if found else None
+
+    def _others(self) -> list[_Candidate]:
+        """All but the best, in the reverse order. What commits nothing rests, most likely; and one that may not have
+        happened need not have, where it changes nothing."""
+        found = [act for act in self.window if not act.idle and act.way is not Way.CONFLICT]
+        found.sort(key=_sooner)
+        rest = [_Candidate(act, resting=act.must) for act in found if not act.silent]
+        moving = [_Candidate(act, resting=False) for act in found if act.silent]
+        resting = [_Candidate(act, moving=False) for act in found if act.silent]
+        return [*resting, *rest, *moving][:0:-1]
 
 
 @define(eq=False)
@@ -114,13 +140,13 @@ class Search:
             return True
         while frames:
             frame = frames[-1]
-            if frame is None or not frame.candidates:
+            candidate = None if frame is None else frame.next()
+            if frame is None or candidate is None:
                 frames.pop()
                 if frame is not None:
                     self._failed.setdefault(frame.mask, []).append(frame.state)
                     self._leave(frame.placed)
                 continue
-            candidate = frame.candidates.pop()
             act = candidate.act
             if self._is_like_one_tried(frame, candidate):
                 continue
@@ -158,8 +184,7 @@ class Search:
         if mask in self._failed and any(state == other for other in self._failed[mask]):
             self._leave(placed)
             return None
-        self._note(state, window)
-        return _Frame(state, mask, placed, self._candidates(window))
+        return _Frame(state, mask, placed, window, ends=self._note(state, window))
 
     def _leave(self, placed: Sequence[Act]) -> None:
         if self.furthest.placed is None:
@@ -177,16 +202,6 @@ class Search:
             yield act
             bound = min(bound, act.end)
             act = act.after
-
-    def _candidates(self, window: Sequence[Act]) -> list[_Candidate]:
-        """What is worth trying, the best last. What commits nothing rests, most likely."""
-        found = [act for act in window if not act.idle and act.way is not Way.CONFLICT]
-        if len(found) > 1:
-            found.sort(key=_rank, reverse=True)
-        first = [_Candidate(act, moving=False) for act in found if act.silent]
-        # One that may not have happened need not have, where it changes nothing.
-        rest = [_Candidate(act, resting=act.must and not act.silent) for act in found]
-        return [*(each for each in rest if each.act.silent), *(each for each in rest if not each.act.silent), *first]
 
     def _is_like_one_tried(self, frame: _Frame, candidate: _Candidate) -> bool:
         """One that is interchangeable with it, and returned no later, has led nowhere."""
@@ -211,16 +226,18 @@ class Search:
                 self._lift(act)
                 placed.append(act)
 
-    def _note(self, state: State, window: Sequence[Act]) -> None:
+    def _note(self, state: State, window: Sequence[Act]) -> bool:
+        """How far this is; True where nothing is left that must have happened."""
         left = [act for act in window if act.must]
         first = min(left, key=_end) if left else None
         end, count = NEVER if first is None else first.end, len(self.order)
         if (end, count) > (self.furthest.end, self.furthest.count):
             self.furthest = Furthest(end, first, state, count)
+        return first is None
 
     def _is_order(self, frame: _Frame | None) -> bool:
         """Every call that must have happened has its place, and what was read when all was over is what they left."""
-        if frame is None or any(act.must for act in self._within(NEVER)):
+        if frame is None or not frame.ends:
             return False
         if not self.applying.ends(frame.state, self.begun):
             return False
@@ -248,8 +265,9 @@ class Search:
             act.after.before = act
 
 
-def _rank(act: Act) -> int:
-    return act.rank
+def _sooner(act: Act) -> tuple[bool, int]:
+    """What commits nothing comes first: it rests, and is out of the way."""
+    return not act.silent, act.rank
 
 
 def _end(act: Act) -> int:
