@@ -31,6 +31,7 @@ class Racing:
         return lambda **arguments: self.made(name, arguments)
 
     def made(self, name: str, arguments: dict[str, Any]) -> Any:
+        """The call as this store makes it."""
         raise NotImplementedError
 
 
@@ -111,6 +112,7 @@ class Uncommitted(Racing):
     calls = frozenset({"complete"})
 
     def made(self, name: str, arguments: dict[str, Any]) -> Any:
+        assert name == "complete"
         shelf = self.inner._shelf
         with shelf.lock:
             before = shelf.state
