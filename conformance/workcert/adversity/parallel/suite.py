@@ -14,6 +14,7 @@ from attrs import define, evolve, field
 
 from workcert.adversity.parallel.authors import author_of
 from workcert.adversity.parallel.programs import program
+from workcert.adversity.parallel.races import races_apart
 from workcert.adversity.parallel.shrinking import Shown, fewest
 from workcert.adversity.part import SUITE, Part
 from workcert.backends.protocol import Ability
@@ -21,7 +22,7 @@ from workcert.cases.model import Case, Together, required_abilities
 from workcert.children import cannot
 from workcert.judge.cause import cause_of
 from workcert.run.case import CaseRun, run_case
-from workcert.run.engine import MOST_HUNG, Effort, Options
+from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, StepJudged, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 
@@ -47,6 +48,7 @@ def run_parallel(store: StoreUnderTest, options: Options, emit: Emit) -> None:
         emit(CaseEnded(SUITE, f"{NAME}/processes", Verdict.SKIPPED, reason=why))
     else:
         trying.by("processes", BY_PROCESSES[options.effort])
+        trying.races()
 
 
 def _no_processes(store: StoreUnderTest) -> str:
@@ -90,6 +92,21 @@ class _Trying:
         self.emit(ExamplesRun(SUITE, self.done, self.calls))
         if len(self.failed) == failures:
             self._conclude(whom, shown, unknown)
+
+    def races(self) -> None:
+        """The races of the scenarios, by processes."""
+        shrinking = Shrinking()
+        passed = failed = 0
+        for case in races_apart(self.store.backend, self.options.effort):
+            run = run_case(self.store, case)
+            self.emit(Tallied(NAME, "processes", "catalogued races"))
+            if run.verdict is Verdict.FAILED:
+                emit_case(self.store, SUITE, case, run, self.emit, shrinking)
+                failed += 1
+            passed += run.verdict is Verdict.PASSED
+            self._note_hung(case, run)
+        if passed and not failed:
+            self.emit(CaseEnded(SUITE, f"{NAME}/catalogued races", Verdict.PASSED))
 
     def _programs(self, whom: str, count: int) -> Iterator[Case]:
         self.store.begin()
