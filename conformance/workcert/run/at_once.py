@@ -41,7 +41,7 @@ class Ran:
     made: Made | None
 
 
-Asking: TypeAlias = Callable[[Call, ModelCall], "tuple[Observed | None, int | None]"]
+Asking: TypeAlias = Callable[[Call, ModelCall], "tuple[Observed, int | None]"]
 """Makes a call; what came of it, and the place of what it committed."""
 
 
@@ -102,8 +102,7 @@ class _Caller:
         begin = self.moment()
         seen, ticket = self.ask(step, call)
         end = self.moment()
-        if seen is not None:
-            self.execution.put(step, seen)
+        self.execution.put(step, seen)
         return Made(self.on, call, now, seen, begin, end, ticket)
 
 
@@ -138,12 +137,17 @@ def _child(execution: Execution) -> Iterator[Asking]:
     store, child = execution.store, execution.store.child()
     tells = store.backend.can(Ability.COMMIT_ORDER)
     instant = execution.binding.calls.instant
+    dead: list[Died] = []
 
-    def ask(step: Call, call: ModelCall) -> tuple[Observed | None, int | None]:
+    def ask(step: Call, call: ModelCall) -> tuple[Observed, int | None]:
         keywords: Mapping[str, Any] = execution.keywords(step, call)
         stated = keywords[instant] if instant is not None and instant in keywords else None
-        seen = child.call(step.call, call.arguments, stated, watch=tells)
-        return (None, None) if isinstance(seen, Died) else (seen, child.commit_order)
+        seen = Died(0) if dead else child.call(step.call, call.arguments, stated, watch=tells)
+        if isinstance(seen, Died):
+            dead.append(seen)
+            how = f"was ended by signal {dead[0].signal}" if dead[0].signal else "has ended"
+            return Crashed(f"its process {how}", ChildProcessError(how)), None
+        return seen, child.commit_order
 
     try:
         _open(execution, child, tells)
