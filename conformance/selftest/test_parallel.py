@@ -17,6 +17,7 @@ from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.cases import CaseError, parse, write
 from workcert.cases.model import Together, required_abilities
+from workcert.judge import together
 from workcert.report.failure_text import failure_text
 from workcert.report.failures import failure_of
 from workcert.run.case import run_case
@@ -102,6 +103,15 @@ def test_programs_are_those_of_their_seed() -> None:
 
     assert text(1) == text(1)
     assert text(1) != text(2)
+
+
+def test_what_nobody_knows_is_told_and_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "MOST_DECISIONS", 12)
+    said = ended(find("memory")[0], Options(seed=1))
+    (unknown,) = (each for each in said if each.name.endswith("unknown"))
+    assert unknown.verdict is Verdict.SKIPPED
+    assert "nobody knows whether an order fits: no order was found among 12 decisions" in unknown.reason
+    assert not any(each.failure for each in said)
 
 
 def test_what_is_tallied_is_what_was_asked_for() -> None:
