@@ -36,6 +36,16 @@ class Broken(Store):
     def claim(self, **arguments):
         raise ZeroDivisionError("on purpose")
 
+class Ending(Store):
+    def claim(self, **arguments):
+        import os
+        os._exit(0)
+
+class Huge(Store):
+    def claim(self, **arguments):
+        import attrs
+        return attrs.evolve(super().claim(**arguments), fencing_token=10**5000)
+
 class Silent(Store):
     def snapshot(self):
         raise OSError("the disk is gone")
@@ -87,6 +97,7 @@ class Fixed(Adapter):
 MUTE, BLIND, FIXED = made(Mute), made(Blind), Fixed()
 BLIND.abilities = BLIND.abilities | {"inject"}
 STRANGE, CLOSED, LEAVING = made(Strange), Closed(), made(Leaving)
+ENDING, HUGE = made(Ending), made(Huge)
 BROKEN, SILENT, REFUSING, EMPTY = made(Broken), made(Silent), Refusing(), Empty()
 WRONG_PROFILE = Adapter(profiles=frozenset({"CORE", "FAST"}))
 WRONG_CHOICE = Adapter(choices={"G-11.lease-rounding": "sideways"})

@@ -298,3 +298,10 @@ def test_list_of_what_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_ability_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(run(capsys, "list", "abilities", "--json")[1])
     assert [row["name"] for row in rows] == [ability.value for ability in Ability]
+
+
+@pytest.mark.parametrize("narrowed", [["--limit", "3"], ["--configuration", "wide"]])
+def test_a_search_of_all_is_not_narrowed(capsys: pytest.CaptureFixture[str], narrowed: list[str]) -> None:
+    code, _, err = run(capsys, "search", "workload", "--all", *narrowed)
+    assert code == 2
+    assert f"leave out {narrowed[0]}, or --all" in err

@@ -123,3 +123,17 @@ def test_a_closed_pipe_is_quiet() -> None:
     os.close(writer)
     _, err = running.communicate(timeout=30)
     assert (running.returncode, err) == (141, "")
+
+
+@pytest.mark.parametrize(
+    ("adapter", "said"),
+    [("ENDING", "os._exit(0) was"), ("HUGE", "fencing_token")],
+)
+def test_a_store_that_concerns_the_whole_process_is_judged(
+    capsys: pytest.CaptureFixture[str], adapter: str, said: str
+) -> None:
+    before = (os._exit, sys.get_int_max_str_digits())
+    code, out, err = run(capsys, "certify", f"bad.py:{adapter}", "--suite", "scenarios", "--only", "WRK-CLM-06")
+    assert code == 1, err
+    assert said in out
+    assert (os._exit, sys.get_int_max_str_digits()) == before

@@ -94,6 +94,31 @@ def test_every_variation_has_to_fail() -> None:
     assert "c1.args.lease_ms" not in [spot.text for spot in found.free]
 
 
+def test_a_number_that_may_be_larger_and_not_smaller() -> None:
+    """The shrinker has found the least that will do."""
+    found = Tried(lambda each: call_of(each, "c1").args["lease_ms"] >= 7).explained(case(admit(), claim("c1", 11, 7)))
+    assert [spot.text for spot in found.least] == ["c1.args.lease_ms"]
+    assert Spot("c1", ("at",)) in found.free
+    assert not set(found.least) & set(found.free)
+
+
+def test_a_step_that_may_be_later_and_not_earlier() -> None:
+    tried = Tried(lambda each: (call_of(each, "c1").at or 0) >= 11)
+    found = tried.explained(case(admit(), claim("c1", 11)))
+    moved = ["w.args.request.created_at", "c1.at"]
+    assert [spot.text for spot in found.least] == moved, "what comes before moves it along"
+    at_once = Tried(always).explained(case(admit(), claim("c1", 11), fenced("s1", "start", 11)))
+    assert {"c1.at", "s1.at"} <= {spot.text for spot in at_once.free}, "none is made before the one that it follows"
+
+
+def test_a_number_is_not_free_up_to_a_bound_alone() -> None:
+    """Near and far it fails, beyond all that a short case has it does not."""
+    found = Tried(lambda each: call_of(each, "c1").args["lease_ms"] < 9_000).explained(
+        case(admit(), claim("c1", 11, 7))
+    )
+    assert "c1.args.lease_ms" not in [spot.text for spot in (*found.free, *found.least)]
+
+
 def test_another_requirement_is_not_the_same_failure() -> None:
     tried = Tried(always, lambda each: f"WRK-CLM-0{call_of(each, 'c1').args['lease_ms'] % 10}")
     assert "c1.args.lease_ms" not in [spot.text for spot in tried.explained(case(admit(), claim("c1", 11, 7))).free]
@@ -152,8 +177,8 @@ def test_what_is_ordinary_is_not_asked_about() -> None:
 @pytest.mark.parametrize(
     ("value", "wanted", "expected"),
     [
-        (1, int, (2, 12)),
-        (-1, int, (-2, -12)),
+        (1, int, (2, 12, 100_001)),
+        (-1, int, (-2, -12, -100_001)),
         (True, bool, (False,)),
         ("a", str, ("ax", "other")),
         ("other", str, ("otherx", "another")),
@@ -268,8 +293,8 @@ def test_a_failure_that_was_shrunk_is_explained(ended: CaseEnded) -> None:
 
 def test_marks_stand_where_the_values_are(report: FailureReport) -> None:
     rows = {row.id: row for row in report.steps}
-    assert "h1.args.extension_ms" in report.free
-    assert rows["h1"].arguments == "fence of c1, extension_ms=1*"
+    assert "h1.args.extension_ms" in report.least
+    assert rows["h1"].arguments == "fence of c1, extension_ms=1+"
     assert rows["h1"].time.endswith("*") == ("h1.at" in report.free)
     assert rows["c1"].needed == "h1 uses its answer"
     assert rows["h1"].needed == ""

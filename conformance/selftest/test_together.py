@@ -15,7 +15,7 @@ from workcert.cases.model import Together
 from workcert.judge import together
 from workcert.judge.judge import Judge
 from workcert.judge.together import Undecided, judge_together
-from workcert.judge.verdict import Kind
+from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Answered, Refusal
 from workcert.run.case import variants
 from workspec.core.interpreter import apply
@@ -73,6 +73,21 @@ def test_a_search_that_grows_too_large_is_no_verdict(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(together, "MOST_DECISIONS", 50)
     with pytest.raises(Undecided, match="no order was found among 50 decisions"):
         judged(LIMIT + 1)
+
+
+def test_a_replay_that_succeeds_may_have_been_none() -> None:
+    """Where the job was deleted before, the same answer tells that it is there anew."""
+    judge = Judge(bindings()["jobs"], {}, lambda _key: False)
+    ((enqueue, now),) = producers(1)
+    judge.state = apply(CONTRACT, {}, enqueue, now).state
+    calls = [(enqueue, now), (Call("delete_job", {"job_id": "j0"}), now)]
+    lost = Failure(("JOB-GEN-01",), Kind.OTHERS, "the store holds 1 rows; it should hold 0")
+
+    def rest() -> Failure | None:
+        return None if "job/j0" in judge.state else lost
+
+    assert judge_together(judge, calls, [Answered(None)] * 2, lambda _key: None, rest) is None
+    assert "job/j0" in judge.state
 
 
 TWO_AT_ONCE = """{"format": 1, "contract": "jobs", "name": "two", "title": "two", "requirements": ["JOB-GEN-01"], \

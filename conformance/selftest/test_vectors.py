@@ -24,7 +24,7 @@ from workcert.faults.fault import Fault
 from workcert.tour.library import every_case, tours
 from workcert.vectors import LeftOut, Vector, schema, vector_of
 from workcert.vectors.choosing import OPEN
-from workcert.vectors.files import export, of_an_older_export
+from workcert.vectors.files import export, strangers
 from workspec.core.choice import ChoiceKind
 
 from .miniatures import VARIANTS
@@ -225,7 +225,7 @@ def test_command_counts_what_it_leaves_out(tmp_path: Path, capsys: pytest.Captur
     said = capsys.readouterr().out
     assert "workload 1.0: 1 vector, " in said
     assert "left out: 1 case: a call held between its halves" in said
-    assert f"Note: {old} is of an older export" in said
+    assert f"Note: {old} was there, and no export has written it" in said
 
 
 @pytest.mark.usefixtures("few")
@@ -244,6 +244,22 @@ def test_tours_are_exported_too() -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_older_files_are_told_from_new_ones(tmp_path: Path) -> None:
-    exported = export((bindings()["workload"],), tmp_path)
-    assert list(of_an_older_export(exported, tmp_path)) == []
+def test_what_an_earlier_export_has_left_goes_first(tmp_path: Path) -> None:
+    earlier = export((bindings()["workload"],), tmp_path)
+    assert list(strangers(earlier, tmp_path)) == []
+    own = tmp_path / "workload" / "notes.txt"
+    own.write_text("not ours", encoding="utf-8")
+    assert list(tmp_path.rglob("*.jsonl"))
+    later = export((bindings()["jobs"],), tmp_path)
+    assert not list((tmp_path / "workload").rglob("*.jsonl"))
+    assert list(strangers(later, tmp_path)) == []
+    assert own.is_file()
+    assert "`workload/`" not in (tmp_path / "VECTORS.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("few")
+def test_an_export_that_broke_off_is_cleared_too(tmp_path: Path) -> None:
+    export((bindings()["workload"],), tmp_path)
+    (tmp_path / "VECTORS.md").unlink()
+    export((bindings()["jobs"],), tmp_path)
+    assert not list((tmp_path / "workload").rglob("*.jsonl"))

@@ -64,9 +64,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     from workcert.cli import run
     from workcert.cli.complaint import ReadableError
+    from workcert.cli.foreign import among_strangers
 
     try:
-        code = run(argv)
+        with among_strangers():
+            code = run(argv)
         sys.stdout.flush()
         return code
     except ReadableError as error:

@@ -41,7 +41,7 @@ def test_claims() -> None:
     assert MEMORY.profiles == shared
     assert SQLITE.profiles == shared | {"DURABLE"}
     assert MEMORY.abilities == {"second_handle", "reset", "inject", "snapshot", "pause"}
-    assert SQLITE.abilities == MEMORY.abilities | {"restart"}
+    assert SQLITE.abilities == MEMORY.abilities | {"restart", "kill"}
     assert MEMORY.choices == SQLITE.choices == {}
 
 

@@ -105,15 +105,17 @@ class SqliteBackend:
             TypeError, ValueError: an option that is none.
             StoreUnavailable: the file cannot be opened.
         """
+        _refuse_config(config, self.configurable)
         # Imported late: the in-memory store must work where this one does not load.
         from workstore.sqlite import WorkloadStore as SqliteStore
 
         return SqliteStore.open(place.path / "workload.db", **config)
 
 
-def _refuse_config(config: Mapping[str, Any]) -> None:
-    if config:
-        raise ValueError(f"unknown configuration: {', '.join(sorted(config))}; the contract has none")
+def _refuse_config(config: Mapping[str, Any], known: frozenset[str] = frozenset()) -> None:
+    unknown = sorted(config.keys() - known)
+    if unknown:
+        raise ValueError(f"unknown configuration: {', '.join(unknown)}; known: {', '.join(sorted(known)) or 'none'}")
 
 
 _JOB_PROFILES: Final = frozenset(

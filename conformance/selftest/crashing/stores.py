@@ -112,7 +112,7 @@ class WorkloadBackend(SqliteBackend):
 class JobsBackend(SqliteJobsBackend):
     def __init__(self, store: type[Any] = JobStore, change: Callable[[Any], Any] = lambda real: real) -> None:
         super().__init__()
-        self.abilities = ABILITIES | {"second_handle"}
+        self.abilities = ABILITIES | {"second_handle", "reset"}
         self._store, self._change = store, change
 
     def open(self, place: Any, config: Mapping[str, Any]) -> Any:
@@ -136,6 +136,10 @@ class CountsElsewhere(JobStore):
 
     def _file(self) -> Path:
         return self.place / "count.json"
+
+    def reset(self) -> None:
+        super().reset()
+        self._file().unlink(missing_ok=True)
 
     def _rows(self) -> Mapping[str, int]:
         return super().counts(queue=None).by_state
@@ -184,6 +188,30 @@ class Optimist(JobStore):
             return
 
 
+class Anew(JobsBackend):
+    """Takes a file that it cannot read for none."""
+
+    def open(self, place: Any, config: Mapping[str, Any]) -> Any:
+        try:
+            return super().open(place, config)
+        except StoreUnavailable:
+            for path in place.path.iterdir():
+                path.unlink()
+            return super().open(place, config)
+
+
+class Plain(JobsBackend):
+    """Says in its own way that its file is damaged."""
+
+    def open(self, place: Any, config: Mapping[str, Any]) -> Any:
+        try:
+            return super().open(place, config)
+        except StoreUnavailable as error:
+            raise ValueError("malformed") from error
+
+
+ANEW = Anew()
+PLAIN = Plain()
 RIGHT_WORKLOAD = WorkloadBackend(lambda real: real)
 RIGHT_JOBS = JobsBackend()
 SPLIT_WORKLOAD = WorkloadBackend(Split)

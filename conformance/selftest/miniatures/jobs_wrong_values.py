@@ -16,6 +16,7 @@ from workstore.memory.jobs import (
 )
 from workstore.memory.jobs.clock import Clock
 from workstore.memory.jobs.operator_verbs import Operators
+from workstore.memory.jobs.workers import Workers
 
 from .jobs_model import Edit, JobMiniature, edited
 
@@ -237,6 +238,11 @@ LENGTHS = (
     checkpointed("a checkpoint has eight steps", "completed_steps=checkpoint.completed_steps[:8]"),
     checkpointed("a checkpoint names a step once", "completed_steps=tuple(dict.fromkeys(checkpoint.completed_steps))"),
     checkpointed("crashes of steps are sorted", "crashes_by_step=tuple(sorted(checkpoint.crashes_by_step))"),
+    edited(
+        "a success with a result keeps its last five logs",
+        "RES-02 ACK-05 ACK-17",
+        Edit(Workers.ack_success_with_result, "logs=lines", "logs=lines[-5:]"),
+    ),
     edited(
         "a promotion takes a hundred",
         "PRM-01 PRM-03 TRN-06",

@@ -154,6 +154,37 @@ class TrimmedWorkers(Around):
         return lambda **arguments: call(**{**arguments, "worker_id": arguments["worker_id"].strip()})
 
 
+class SmallLetters(Around):
+    """A claim may have what it can do in capitals."""
+
+    def claim(self, **arguments: Any) -> Any:
+        can = arguments["capabilities"]
+        return self.inner.claim(**{**arguments, "capabilities": [*can, *(each.lower() for each in can)]})
+
+
+class ComposedKeys(Around):
+    """Idempotency keys are composed."""
+
+    def admit(self, **arguments: Any) -> Any:
+        request = arguments["request"]
+        return self.inner.admit(request=evolve(request, idempotency_key=composed(request.idempotency_key)))
+
+
+class SecretsOnce(Around):
+    """A context names each secret once."""
+
+    def execution_context(self, **arguments: Any) -> Any:
+        asked = list(dict.fromkeys(arguments["secret_references"]))
+        return self.inner.execution_context(**{**arguments, "secret_references": asked})
+
+
+class TrimmedActors(Around):
+    """The name of an actor is trimmed."""
+
+    def time_out(self, **arguments: Any) -> Any:
+        return self.inner.time_out(**{**arguments, "actor": arguments["actor"].strip()})
+
+
 class TextToken(Around):
     """A claim answers with a token that is text."""
 
@@ -196,5 +227,9 @@ WRONG_VALUES = (
     wrapped(TenCheckpoints, "CKP-02"),
     wrapped(LowerKinds, "FAL-06"),
     wrapped(TrimmedWorkers, "CLM-09"),
+    wrapped(SmallLetters, "CLM-07"),
+    wrapped(ComposedKeys, "ADM-04 REP-01 ADM-14"),
+    wrapped(SecretsOnce, "CTX-02"),
+    wrapped(TrimmedActors, "TMO-03"),
     wrapped(TextToken, "CLM-09 CLM-10", STATEFUL),
 )

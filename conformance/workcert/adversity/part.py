@@ -1,4 +1,4 @@
-"""What a part of the adversity suite is."""
+"""What a part of the suite ``adversity`` is."""
 
 from __future__ import annotations
 

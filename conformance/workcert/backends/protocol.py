@@ -64,7 +64,8 @@ class Backend(Protocol):
     ``dbapi`` (the DB-API module whose ``connect`` opens all connections of its stores, ``sqlite3`` for instance: the
     kit then sees every statement, and has the abilities `Ability.POINTS` and `Ability.COMMIT_ORDER`), ``promises``
     (with ``dbapi``: by statement, what every connection that commits is to answer it with, as in ``{"PRAGMA
-    synchronous": 2}``: what the durability of the store rests on).
+    synchronous": 2}``: what the durability of the store rests on), ``recipe`` (for an adapter that is found by no name:
+    called in another process it gives the `LoadedBackend` there; see `workcert.children.recipe`).
     """
 
     contract: str

@@ -139,6 +139,7 @@ def describe(name: str, adapter: Any, root: Path | None = None) -> LoadedBackend
         root=root,
         dbapi=dbapi,
         promises=_promises_of(name, adapter, dbapi),
+        recipe=_member_of(name, adapter, "recipe"),
     )
 
 

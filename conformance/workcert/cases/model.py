@@ -20,6 +20,9 @@ FORMAT: Final = 1
 UNCHANGED: Final = "unchanged"
 """As ``record`` of a step: neither the record nor its row version moved."""
 
+DISKS: Final = ("full", "write_error", "sync_error")
+"""How a disk fails: it is full from a write on; a write fails; waiting until something is written fails."""
+DAMAGES: Final = ("removed", "cut", "zeroed", "overwritten")
 OPENING: Final = "open"
 """As the step of a crash: opening the store."""
 
@@ -148,11 +151,32 @@ class Transaction:
 class Crash:
     """``step`` is made in a process of its own, which is killed at its ``point``-th pause point, counted from 1; beyond
     the last, as soon as it has answered. None: opening the store. All handles are closed before, and opened again
-    afterwards: the state is the one before the step or the one after it."""
+    afterwards: the state is the one before the step or the one after it.
+
+    ``disk``: one of `DISKS`. The process is then not killed at a point: its ``point``-th write to a file of the store
+    fails so, and it is killed after its answer."""
 
     id: str
     step: Call | Transaction | None
     point: int
+    disk: str | None = None
+    note: str | None = None
+
+
+@frozen
+class Damage:
+    """All that has the store open is gone at once; then one of its files is found damaged, and it is opened again. The
+    last step of a case.
+
+    ``file``: its name in the place of the store. ``how``: one of `DAMAGES`; ``at`` and ``length`` in bytes: it is cut
+    to ``at``, or so many of its bytes from there on are others.
+    """
+
+    id: str
+    file: str
+    how: str
+    at: int = 0
+    length: int = 0
     note: str | None = None
 
 
@@ -162,11 +186,11 @@ class Repeat:
 
     id: str
     times: int
-    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash, ...]
+    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash | Damage, ...]
     note: str | None = None
 
 
-Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction | Crash
+Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction | Crash | Damage
 Step: TypeAlias = Plain | Repeat
 
 
@@ -230,7 +254,7 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed.add("inject")
             case Frozen(point=point):
                 needed.add("pause" if point is None else "points")
-            case Crash():
+            case Crash() | Damage():
                 needed |= {"kill", "restart"}
             case Together(apart=True):
                 needed.add("kill")

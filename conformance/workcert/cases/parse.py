@@ -11,12 +11,15 @@ from attrs import define
 from workcert.backends.protocol import Ability
 from workcert.cases.contracts import Contract, contracts
 from workcert.cases.model import (
+    DAMAGES,
+    DISKS,
     FORMAT,
     OPENING,
     UNCHANGED,
     Call,
     Case,
     Crash,
+    Damage,
     Expectation,
     Frozen,
     Header,
@@ -35,7 +38,7 @@ from workcert.codec import CodecError, parse_json
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "crash", "repeat", "reopen")
+_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "crash", "damage", "repeat", "reopen")
 _HEADER: Final = frozenset(
     {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
@@ -46,7 +49,8 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "together": frozenset({"id", "together", "rounds", "expect_one_of", "apart", "note"}),
     "frozen": frozenset({"id", "frozen", "during", "point", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
-    "crash": frozenset({"id", "crash", "point", "note"}),
+    "crash": frozenset({"id", "crash", "point", "disk", "note"}),
+    "damage": frozenset({"id", "damage", "how", "at", "length", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
     "reopen": frozenset({"id", "on", "reopen", "note"}),
 }
@@ -80,6 +84,8 @@ def parse(text: str, source: str = "<case>", known: Mapping[str, Contract] | Non
     if end != len(steps):
         raise reader.fault(f"the end line says {end} steps, the file has {len(steps)}", _CUT_SHORT)
     case = Case(header, tuple(steps))
+    if any(isinstance(step, Damage) for step in every_step(tuple(steps[:-1]))):
+        raise reader.fault("a step after a damage step", "nothing is asked of a store whose files are damaged")
     missing = sorted(required_abilities(case) - set(header.abilities))
     if missing:
         reader.line = 1
@@ -187,6 +193,8 @@ class _Steps(Reader):
                 return self.transaction(raw, step_id, note)
             case "crash":
                 return self.crash(raw, step_id, note)
+            case "damage":
+                return self.damage(raw, step_id, note)
         return self.repeat(raw, step_id, note)
 
     def new_id(self, raw: Mapping[str, Any]) -> str:
@@ -371,14 +379,33 @@ class _Steps(Reader):
         point = self.need(raw, "point", int, "a crash step")
         if point < 1:
             raise self.fault(f"point {point}", "points are counted from 1")
+        disk = self.need(raw, "disk", str, "a crash step") if "disk" in raw else None
+        if disk not in (None, *DISKS):
+            raise self.fault(f"disk {disk!r}", f"known are {listed(DISKS)}")
         if raw["crash"] == OPENING:
-            return Crash(step_id, None, point, note)
+            if disk is not None:
+                raise self.fault("opening a store on a disk that fails", "make a call there")
+            return Crash(step_id, None, point, None, note)
         step = self.step(self.object(raw["crash"], "the step of a crash"), inside="crash")
         if isinstance(step, Call):
             self.bare(step, ("expect", "record", "of", "version"))
         elif step.after:
             raise self.fault("'after' of a transaction that is killed", "nothing can be called with it any more")
-        return Crash(step_id, step, point, note)
+        elif disk is not None:
+            raise self.fault("a transaction on a disk that fails", "make a call there")
+        return Crash(step_id, step, point, disk, note)
+
+    def damage(self, raw: dict[str, Any], step_id: str, note: str | None) -> Damage:
+        file = self.need(raw, "damage", str, "a damage step")
+        if not file or "\0" in file or file.startswith("/") or ".." in file.split("/"):
+            raise self.fault(f"file {file!r}", "name a file in the place of the store")
+        how = self.need(raw, "how", str, "a damage step")
+        if how not in DAMAGES:
+            raise self.fault(f"damage {how!r}", f"known are {listed(DAMAGES)}")
+        at, length = raw.get("at", 0), raw.get("length", 0)
+        if type(at) is not int or type(length) is not int or min(at, length) < 0:
+            raise self.fault("'at' or 'length' of a damage step", "write integers from 0, in bytes")
+        return Damage(step_id, file, how, at, length, note)
 
     def repeat(self, raw: dict[str, Any], step_id: str, note: str | None) -> Repeat:
         times = self.need(raw, "repeat", int, "a step")

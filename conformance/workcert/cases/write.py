@@ -12,6 +12,7 @@ from workcert.cases.model import (
     Call,
     Case,
     Crash,
+    Damage,
     Expectation,
     Frozen,
     Header,
@@ -89,6 +90,10 @@ def _step(step: Step, time: str) -> dict[str, Any]:
         case Crash():
             written = {"id": step.id, "crash": OPENING if step.step is None else _step(step.step, time)}
             written["point"] = step.point
+            if step.disk is not None:
+                written["disk"] = step.disk
+        case Damage():
+            written = {"id": step.id, "damage": step.file, "how": step.how, "at": step.at, "length": step.length}
         case Repeat():
             written = {"id": step.id, "repeat": step.times, "steps": [_step(inner, time) for inner in step.steps]}
     return written if step.note is None else {**written, "note": step.note}

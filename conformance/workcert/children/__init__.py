@@ -4,8 +4,23 @@
 ``serve.md`` beside this module.
 """
 
+from workcert.children.disk import DiskTrouble, FailingDisk, cannot_fail
 from workcert.children.family import Child, Children, ChildTrouble, cannot
 from workcert.children.messages import Died
 from workcert.children.recipe import ByName, Recipe
+from workcert.children.remote import Remote, RemoteCrash
 
-__all__ = ["ByName", "Child", "ChildTrouble", "Children", "Died", "Recipe", "cannot"]
+__all__ = [
+    "ByName",
+    "Child",
+    "ChildTrouble",
+    "Children",
+    "Died",
+    "DiskTrouble",
+    "FailingDisk",
+    "Recipe",
+    "Remote",
+    "RemoteCrash",
+    "cannot",
+    "cannot_fail",
+]

@@ -19,7 +19,19 @@ from attrs import define, field
 
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
-from workcert.children.messages import Begin, Close, Died, End, Make, Open, Reached, Reply, Request, Unsendable
+from workcert.children.messages import (
+    Begin,
+    Close,
+    Died,
+    End,
+    Make,
+    Open,
+    Reached,
+    Reply,
+    Request,
+    StopClock,
+    Unsendable,
+)
 from workcert.children.recipe import recipe_of
 from workcert.children.worker import live
 from workcert.children.zygote import Bury, Fork, Life
@@ -170,6 +182,8 @@ class Child:
     """The labels of the points that the last call passed, if they were watched."""
     commit_order: int | None = None
     """The place of what the last call committed among all commits of the store, as far as that can be told."""
+    methods: tuple[str, ...] = ()
+    """Of the handle that it has opened."""
     broken: tuple[str, ...] = ()
     """What its connections were found to be without, of what the adapter promises."""
     _asked: Request | None = None
@@ -200,6 +214,11 @@ class Child:
     ) -> Ended:
         """Make a call; ``inside``: with the transaction of `begin`. Otherwise as `open`."""
         self.ask(Make(name, dict(arguments), instant, kill_at, watch, inside))
+        return self.answer()
+
+    def stop_clock(self, instant: int) -> Ended:
+        """Stop the clock of a store that has one, as a call at this instant does before it."""
+        self.ask(StopClock(instant))
         return self.answer()
 
     def begin(self, *, kill_at: int | None = None, watch: bool = False) -> Ended:
@@ -296,6 +315,7 @@ class Child:
                 case Reply():
                     self.points, self.commit_order = said.points, said.commit_order
                     self.broken = said.broken
+                    self.methods = said.methods or self.methods
                     self._family.note_imported(said.imported)
                     return said.observed
                 case Unsendable():

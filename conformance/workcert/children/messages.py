@@ -55,7 +55,14 @@ class Close:
     """Close the handle."""
 
 
-Request: TypeAlias = "Open | Make | Begin | End | Close"
+@frozen
+class StopClock:
+    """Stop the clock of a store that has one of its own."""
+
+    instant: int
+
+
+Request: TypeAlias = "Open | Make | Begin | End | Close | StopClock"
 
 
 @frozen
@@ -67,6 +74,8 @@ class Reply:
     points: tuple[str, ...] = ()
     imported: tuple[str, ...] = ()
     commit_order: int | None = None
+    methods: tuple[str, ...] = ()
+    """Of the handle, where one was opened."""
     broken: tuple[str, ...] = ()
     """The promises of the adapter that were found broken so far."""
 

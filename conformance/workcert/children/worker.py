@@ -16,7 +16,18 @@ from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Place
 from workcert.backends.registry import LoadedBackend
 from workcert.cases.contracts import TRANSACTION
-from workcert.children.messages import Begin, Close, End, Make, Open, Reached, Reply, Request, Unsendable
+from workcert.children.messages import (
+    Begin,
+    Close,
+    End,
+    Make,
+    Open,
+    Reached,
+    Reply,
+    Request,
+    StopClock,
+    Unsendable,
+)
 from workcert.children.points import commit_order, watching
 from workcert.raised import told
 from workcert.run.calling import Answered, Crashed, Observed, Unavailable, observe
@@ -37,6 +48,7 @@ class Served:
     _handle: Any = None
     _transaction: Any = None
     _stopped_at: int | None = None
+    methods: tuple[str, ...] = ()
     promised: Promised | None = field(init=False)
 
     @promised.default
@@ -56,6 +68,7 @@ class Served:
         if opened is None:
             return Crashed("open(place, config) returned None; it must return a handle", ElsewhereError("None"))
         self._handle = Synchronous(opened)
+        self.methods = tuple(name for name in dir(opened) if not name.startswith("_"))
         return Answered(None)
 
     @property
@@ -138,7 +151,10 @@ def _serve(served: Served, connection: Connection) -> None:
 def _answered(served: Served, connection: Connection, request: Request) -> Reply:
     match request:
         case Open(place, config):
-            return _watched(served, connection, request, lambda: served.open(place, config))
+            reply = _watched(served, connection, request, lambda: served.open(place, config))
+            return evolve(reply, methods=served.methods)
+        case StopClock(instant):
+            return _reply(served.stop_clock(instant) or Answered(None))
         case Make(name, arguments, instant):
             refused = served.stop_clock(instant)
             if refused is not None:

@@ -26,7 +26,7 @@ from workcert.report import failure_of
 from workcert.report.failure_text import difference_table, kind_text, need_table, step_table
 from workcert.report.notation import shown
 from workcert.report.opaque import Names, names
-from workcert.report.steps import MARK_NOTE, NAME_NOTE, step_rows
+from workcert.report.steps import LEAST_NOTE, MARK_NOTE, NAME_NOTE, step_rows
 from workcert.run.case import CaseRun, run_case
 from workcert.run.events import CaseEnded, Verdict
 from workcert.run.execution import Execution
@@ -210,7 +210,8 @@ def whole_table(
     rows = step_rows(binding, as_run, [each.run for each in steps], renamed, found)
     parts = [step_table(rows, width())]
     if found is not None:
-        notes = ([MARK_NOTE] if found.free else []) + ([NAME_NOTE] if found.names else [])
+        told = ((MARK_NOTE, found.free), (LEAST_NOTE, found.least), (NAME_NOTE, found.names))
+        notes = [note for note, spots in told if spots]
         parts += ["\n".join(notes)] if notes else []
         parts += [need_table(rows, width())] if found.needed else []
         parts += [] if found.finished else ["The budget ended the search: what is not marked may not have been tried."]

@@ -30,6 +30,9 @@ def run(args: argparse.Namespace) -> int:
     wanted_bindings(args.contract)
     if args.write and not args.all:
         raise ReadableError("--write keeps what all configurations reach: give --all as well")
+    narrowed = [flag for flag, value in (("--limit", args.limit), ("--configuration", args.configuration)) if value]
+    if args.all and narrowed:
+        raise ReadableError(f"--all goes through every state of every configuration: leave out {narrowed[0]}, or --all")
     if args.all:
         return int(search.run_all(args.contract, args.json, args.write))
     return int(search.run(args.contract, args.configuration, args.limit, args.json))

@@ -27,7 +27,7 @@ def add(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from workcert.vectors import export
-    from workcert.vectors.files import of_an_older_export
+    from workcert.vectors.files import strangers
 
     wanted = wanted_bindings(args.contract)
     known = {profile for binding in wanted for profile in binding.profile_abilities}
@@ -45,6 +45,6 @@ def run(args: argparse.Namespace) -> int:
         for reason, times in each.reasons():
             print(f"  left out: {plural(times, 'case')}: {reason}")
     print(f"The vectors are in {args.out}; VECTORS.md there says how to run them")
-    for path in of_an_older_export(exported, args.out):
-        print(f"Note: {path} is of an older export")
+    for path in strangers(exported, args.out):
+        print(f"Note: {path} was there, and no export has written it")
     return 0

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from workcert.backends.registry import BackendError
 from workcert.cases.cost import Budget
 from workcert.cases.model import Case
 from workcert.explaining.dropping import same_failure, why_needed
 from workcert.explaining.model import Explanation, Need, Spot
-from workcert.explaining.varying import namesakes, renamings, spots, variations
+from workcert.explaining.varying import namesakes, reductions, renamings, spots, variations
 from workcert.judge.verdict import END
 from workcert.run.case import CaseRun
 from workcert.shrink.edits import base, leaves
 
-BUDGET: Final = 200
-"""Executions for one failure. A case of two steps takes some fifteen, one of five about fifty."""
+BUDGET: Final = 300
+"""Executions for one failure. A case of two steps takes some twenty, one of five about eighty."""
 
 
 class _Spent(Exception):  # noqa: N818 - the end of a search, not an error
@@ -79,16 +79,17 @@ def explain(
     tries = _Tries(run, Budget(budget))
     question = _Question(case, seen, tries)
     needs: list[Need] = []
-    free: list[Spot] = []
+    values = _Values()
     names: list[Spot] = []
     finished = True
     try:
         _needs(question, needs)
-        held = _free(question, ordinary, free)
-        _names(question, held, names)
+        _vary(question, ordinary, values)
+        _names(question, values.held, names)
     except _Spent:
         finished = False
-    return Explanation(tuple(free), tuple(names), tuple(needs), tries.budget.made, finished)
+    free, least = tuple(values.free), tuple(values.least)
+    return Explanation(free, least, tuple(names), tuple(needs), tries.budget.made, finished)
 
 
 def _needs(question: _Question, needs: list[Need]) -> None:
@@ -100,12 +101,23 @@ def _needs(question: _Question, needs: list[Need]) -> None:
             needs.append(why_needed(question.case, step, question.seen, question.tries))
 
 
-def _free(question: _Question, ordinary: Mapping[str, Mapping[str, Any]], free: list[Spot]) -> list[Spot]:
-    """Each value by itself; those that matter so are given back."""
-    held: list[Spot] = []
+@define
+class _Values:
+    """``held``: those that matter."""
+
+    free: list[Spot] = field(factory=list)
+    least: list[Spot] = field(factory=list)
+    held: list[Spot] = field(factory=list)
+
+
+def _vary(question: _Question, ordinary: Mapping[str, Mapping[str, Any]], values: _Values) -> None:
+    """Each value by itself. The shrinker has looked for the smallest, so that smaller ones are asked for last."""
     for spot in spots(question.case, ordinary):
-        (free if question.always(variations(question.case, spot)) else held).append(spot)
-    return held
+        if not question.always(variations(question.case, spot)):
+            values.held.append(spot)
+            continue
+        less = tuple(reductions(question.case, spot))
+        (values.free if not less or question.always(less) else values.least).append(spot)
 
 
 def _names(question: _Question, held: Sequence[Spot], names: list[Spot]) -> None:

@@ -52,11 +52,13 @@ class Need:
 
 @frozen
 class Explanation:
-    """``free``: values that do not matter. ``names``: texts that do not matter either, as long as they are the same
+    """``free``: values that do not matter. ``least``: numbers and instants that may be larger and not smaller.
+    ``names``: texts that do not matter either, as long as they are the same
     wherever they recur. ``needed``: the steps but the failing one. ``finished`` is False when the budget ended the
     search: a value in neither may then not have been tried."""
 
     free: tuple[Spot, ...] = ()
+    least: tuple[Spot, ...] = ()
     names: tuple[Spot, ...] = ()
     needed: tuple[Need, ...] = ()
     executions: int = 0

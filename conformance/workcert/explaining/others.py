@@ -1,4 +1,4 @@
-"""Other values in place of one: plausible ones of its type, one near and one far where there is a distance."""
+"""Other values in place of one: plausible ones of its type, near and far where there is a distance."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from workcert.references import Copies, Ref, RepeatBytes, RepeatText, Text
 from workcert.shrink.places import Place
 from workcert.structuring import AnyJson
 
-MOST: Final = 2
+MOST: Final = 3
 """Others that are tried for each value."""
+FAR: Final = 100_000
+"""Beyond any lease, delay, limit or count that a short case has."""
 TEXT: Final = "other"
 
 
@@ -24,6 +26,13 @@ def others(place: Place) -> tuple[Any, ...]:
     themselves; only an empty list or object can be filled.
     """
     return tuple(_others(place.value, place.wanted))[:MOST]
+
+
+def smaller(value: Any) -> tuple[Any, ...]:
+    """The next smaller number and the smallest that is usual; none below zero, or of anything but a number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        return ()
+    return tuple(dict.fromkeys((value - 1, 0))) if value >= 1 else (0,)
 
 
 def other_texts(text: str) -> tuple[str, ...]:
@@ -47,7 +56,7 @@ def _others(value: Any, wanted: Any) -> Iterator[Any]:
         case bytes():
             yield from (value + b"x", TEXT.encode())
         case RepeatText() | RepeatBytes() | Copies():
-            yield from (attrs.evolve(value, count=count) for count in _numbers(value.count))
+            yield from (attrs.evolve(value, count=count) for count in _numbers(value.count)[:2])
         case [] if get_origin(wanted) in (tuple, list, frozenset, Sequence) or wanted is AnyJson:
             element = get_args(wanted)[0] if get_args(wanted) else AnyJson
             yield from ([each] for each in _of_type(element))
@@ -56,10 +65,10 @@ def _others(value: Any, wanted: Any) -> Iterator[Any]:
             yield from ({TEXT: each} for each in _of_type(member))
 
 
-def _numbers(number: Any) -> tuple[Any, Any]:
-    """A neighbour, and one that is farther from it than any rounding reaches."""
+def _numbers(number: Any) -> tuple[Any, Any, Any]:
+    """A neighbour, one that is farther from it than any rounding reaches, and one beyond all else in a short case."""
     sign = -1 if number < 0 else 1
-    return number + sign, 2 * number + sign * 10
+    return number + sign, 2 * number + sign * 10, number + sign * FAR
 
 
 def _of_type(wanted: Any) -> tuple[Any, ...]:

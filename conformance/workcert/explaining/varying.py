@@ -9,12 +9,13 @@ import attrs
 
 from workcert.cases.model import Call, Case, Frozen, Repeat, Step, Together, Transaction, every_step, within
 from workcert.explaining.model import AT, ON, Path, Spot
-from workcert.explaining.others import other_texts, others
+from workcert.explaining.others import FAR, other_texts, others, smaller
 from workcert.ordinary import HAPPENS_AT
 from workcert.shrink.edits import changed, find, leaves, with_leaf
 from workcert.shrink.places import Place, places, put
+from workcert.shrink.timing import instants_before
 
-DELAYS: Final = (1, 10)
+DELAYS: Final = (1, 10, FAR)
 """By how much later a step is made."""
 
 _MISSING: Final = object()
@@ -59,6 +60,29 @@ def variations(case: Case, spot: Spot) -> Iterator[Case]:
         yield from (each for each in found if each is not None)
 
 
+def reductions(case: Case, spot: Spot) -> Iterator[Case]:
+    """The case with smaller numbers in one place, or with a step made earlier, as far as that can be: no earlier than
+    the one before it."""
+    if spot.path == ON:
+        return
+    if spot.path in (AT, (*spot.path[:-1], HAPPENS_AT)):
+        at = _instant(case, spot)
+        before = max(instants_before(case, spot.step), default=0)
+        if at is not None and at > before:
+            yield later(case, spot.step, -1)
+        return
+    place = place_of(case, spot)
+    found = () if place is None else (put(case, place, each) for each in smaller(place.value))
+    yield from (each for each in found if each is not None)
+
+
+def _instant(case: Case, spot: Spot) -> int | None:
+    if spot.path == AT:
+        return _call(case, spot).at
+    place = place_of(case, spot)
+    return place.value if place is not None and type(place.value) is int else None
+
+
 def namesakes(case: Case, spot: Spot) -> tuple[Place, ...]:
     """All places of the text that stands at this one, if there are several: a name means something only where it
     recurs."""
@@ -85,7 +109,7 @@ def place_of(case: Case, spot: Spot) -> Place | None:
 
 
 def later(case: Case, step: str, delay: int) -> Case:
-    """This step, and all after it, so much later."""
+    """This step, and all after it, so much later; earlier by a negative delay."""
     begun = False
 
     def move(leaf: Any) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from typing import Final
 
 from attrs import evolve, frozen
 
+from workcert.adversity.crashes.sweep import run_crashes
 from workcert.adversity.interleavings.suite import run_interleavings
 from workcert.adversity.part import SUITE as ADVERSITY
 from workcert.binding import bindings
@@ -33,6 +34,11 @@ from workcert.walk import run_walk
 SCENARIOS: Final = "scenarios"
 VOLUME: Final = "scenarios of volume"
 WALK: Final = "walk"
+KILLS: Final = "adversity by kills"
+BY_TIER: Final[Mapping[str, tuple[str, ...]]] = {Tier.INTERLEAVING: (ADVERSITY,), Tier.CRASH: (KILLS,)}
+"""What shows the faults of a tier, where calls one after the other do not."""
+WITHIN: Final = {VOLUME: SCENARIOS, KILLS: ADVERSITY}
+"""Parts of a suite that are one for a certificate."""
 
 
 @cache
@@ -81,8 +87,8 @@ def _graded(asked: Asked, number: int) -> Graded:
     fault = faults_of(asked.contract)[number]
     binding = bindings()[asked.contract]
     every = _suites(asked.contract, asked.effort, asked.seed)
-    # What only calls that meet can show is tried by calls that meet: each time, and by no luck.
-    meeting = (ADVERSITY,) if fault.tier == Tier.INTERLEAVING else ()
+    # What only calls that meet can show is tried by calls that meet: each time, and by no luck. So with kills.
+    meeting = BY_TIER.get(fault.tier, ())
     said = Grade(fault.name, str(fault.kind), fault.requirements, SURVIVED, tier=fault.tier, cause=fault.cause)
     found = grade(binding, fault, every.only(meeting)) if meeting else None
     found = found or grade(binding, fault, every.only(asked.suites))
@@ -91,8 +97,7 @@ def _graded(asked: Asked, number: int) -> Graded:
     caught = evolve(
         said,
         fate=str(found.fate),
-        # For a certificate they are one suite.
-        suite=SCENARIOS if found.suite == VOLUME else found.suite,
+        suite=WITHIN.get(found.suite, found.suite),
         requirement=found.requirement,
         calls=found.calls,
         length=found.length,
@@ -117,4 +122,4 @@ def _suites(contract: str, effort: Effort, seed: int) -> Suites:
         (SCENARIOS, by_cost(case for case in cases if cost(case) <= MOST_CHEAP)),
         (VOLUME, by_cost(case for case in cases if cost(case) > MOST_CHEAP)),
     )
-    return Suites(of_cases, ((ADVERSITY, run_interleavings), (WALK, run_walk)), options)
+    return Suites(of_cases, ((ADVERSITY, run_interleavings), (KILLS, run_crashes), (WALK, run_walk)), options)

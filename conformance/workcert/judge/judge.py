@@ -87,24 +87,13 @@ class Judge(Comparing):
         otherwise: Mapping[str, Any] = MappingProxyType({}),
     ) -> bool:
         """All that was seen is right if the call was made at this instant, with these choices."""
-        return self.right(call, now_s, observed, read, otherwise) is not None
-
-    def right(
-        self,
-        call: Call,
-        now_s: int,
-        observed: Observed,
-        read: Read,
-        otherwise: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Committed | None:
-        """What the model does, if all that was seen is right by it."""
         contract, chooser = self.binding.contract, self._chooser(observed, read, otherwise)
         try:
             committed = commit(contract, self.state, decide(contract, self.state, call, now_s, chooser))
         except NotAsserted:
-            return None
+            return False
         wrong = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
-        return committed if wrong is None else None
+        return wrong is None
 
     def _another_order(
         self, call: Call, now_s: int, observed: Observed, read: Read, decision: Decision
@@ -132,6 +121,17 @@ class Judge(Comparing):
             if self._judge_answer(older, observed, nothing_read) is None:
                 return Judged(older)
         return None
+
+    def follows(self, state: State, call: Call, now_s: int, observed: Observed, read: Read) -> State | None:
+        """Where this state is after a call, if all that was seen of the call is right on it."""
+        here, self.state = self.state, state
+        contract, chooser = self.binding.contract, self._chooser(observed, read)
+        try:
+            committed = commit(contract, state, decide(contract, state, call, now_s, chooser))
+            wrong = self._judge_crash(committed, observed) or self._judge_content(committed, observed, read, chooser)
+        finally:
+            self.state = here
+        return None if wrong is not None else committed.state
 
     def first_half(self, call: Call, now_s: int, observed: Observed, read: Read, state: State) -> Any:
         """The decision of a frozen call on the state that it read; with its chooser, for `half`."""

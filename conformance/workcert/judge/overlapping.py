@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
-from typing import Any, Final
+from typing import Any
 
 from attrs import define, evolve, field, frozen
 
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
-from workcert.judge.together import Search, Undecided
+from workcert.judge.together import Fitting, Search, Undecided
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable
 from workspec.core.contract import Contract
-from workspec.core.interpreter import Committed, decide
+from workspec.core.interpreter import decide
+from workspec.core.record import State
 from workspec.core.rule import Batch
 from workspec.core.scope import Call, Scope
 
@@ -35,16 +36,15 @@ class Overlap:
     met: frozenset[int] = frozenset()
 
 
-NOTHING_ELSE: Final = Failure(("",), Kind.ORDER, "no pass has passed over anything")
-
-
 @frozen(eq=False)
 class Explained:
     """``failure`` None: ``order`` fits, the places of the calls that took effect in it, an element of a pass as often
-    as it has a place of its own; the judge is left where it leads."""
+    as it has a place of its own; the judge is left where it leads. ``others``: where other orders lead that fit as
+    well, which differ in what no row shows."""
 
     failure: Failure | None
     order: tuple[int, ...] = ()
+    others: tuple[State, ...] = ()
 
 
 def judge_overlapping(
@@ -75,18 +75,32 @@ def judge_overlapping(
     sure = {place for place, one in seen.items() if not isinstance(one, Unavailable) and place not in losers}
     causes: list[Failure] = []
     before = judge.state
-    for blind, happened, passed_over in product((False, True), _subsets(unsure), (False, True)):
-        judge.state = before
-        found = _Group(judge, group, read, rest, losers, passed_over, blind).finds(sure.union(happened))
-        if isinstance(found, Failure):
-            causes.append(found)
-            continue
-        judge.take_over(read)
-        return Explained(None, found)
+    for blind in (False, True):
+        fitting: list[Fitting] = []
+        for happened, passed_over in product(_subsets(unsure), (False, True)):
+            judge.state = before
+            searched = _Group(judge, group, read, rest, losers, passed_over, blind)
+            fitting += searched.orders(sure.union(happened))
+            causes += searched.causes
+        if fitting:
+            first, *others = fitting
+            judge.state = first.state
+            judge.take_over(read)
+            return Explained(None, first.order, _distinct(first.state, [other.state for other in others]))
+    judge.state = before
     cause = causes[0]
     text = f"no serial order of the calls explains what was seen; the best fails with: {cause.text}"
     every = tuple(dict.fromkeys((*ids, *cause.requirements)))
     return Explained(Failure(every, Kind.ORDER, text, cause.differences))
+
+
+def _distinct(first: State, states: Sequence[State]) -> tuple[State, ...]:
+    """Those that are not the first, each once."""
+    kept: list[State] = []
+    for state in states:
+        if dict(state) != dict(first) and all(dict(state) != dict(other) for other in kept):
+            kept.append(state)
+    return tuple(kept)
 
 
 def _lost(judge: Judge, observed: Observed) -> bool:
@@ -117,12 +131,14 @@ class _Group:
     observed: list[Observed] = field(factory=list)
     contracts: dict[int, Contract] = field(factory=dict)
     lost: list[tuple[int, str | None]] = field(factory=list)
+    causes: list[Failure] = field(factory=list)
 
-    def finds(self, taking_part: set[int]) -> tuple[int, ...] | Failure:
+    def orders(self, taking_part: set[int]) -> list[Fitting]:
+        """Every order of these calls that fits; why none does is in ``causes``."""
         for place in sorted(taking_part):
             self._add(place, self.group[place])
         if self.passes_over and not self.lost:
-            return NOTHING_ELSE
+            return []
         for place in self.losers:
             each = self.group[place]
             scope = decide(self.judge.binding.contract, self.judge.state, each.call, each.now).scope
@@ -134,18 +150,26 @@ class _Group:
         # Each call is of a kind of its own: there are few.
         kinds = range(len(self.calls))
         search = Search(
-            self.judge, self.calls, self.observed, self.read, kinds, before, self.contracts, self.rest, self.blind
+            self.judge,
+            self.calls,
+            self.observed,
+            self.read,
+            kinds,
+            before,
+            self.contracts,
+            self.rest,
+            blind=self.blind,
+            exhaustive=True,
         )
-        if not search.finds(frozenset(kinds), []):
-            cause = search.cause
-            assert cause is not None
-            return cause
-        order = tuple(self.part_of[part] for part in search.order)
-        return self._without_cause(order, search.made) or order
+        search.finds(frozenset(kinds), [])
+        found = [evolve(each, order=tuple(self.part_of[part] for part in each.order)) for each in search.fitting]
+        wrong = [self._without_cause(each) for each in found]
+        self.causes += [cause for cause in (*wrong, search.cause if not found else None) if cause is not None]
+        return [each for each, cause in zip(found, wrong, strict=True) if cause is None]
 
     def _add(self, place: int, each: Overlap) -> None:
         for key, seen, contract in _parts(self.judge, each):
-            if self.passes_over and isinstance(seen, Answered) and seen.value == [] and key is not None:
+            if self.passes_over and key is not None and isinstance(seen, Answered) and seen.value in ([], 0):
                 self.lost.append((place, key))
                 continue
             if contract is not None:
@@ -154,14 +178,14 @@ class _Group:
             self.calls.append((each.call, each.now))
             self.observed.append(seen)
 
-    def _without_cause(self, order: Sequence[int], made: Sequence[Committed]) -> Failure | None:
+    def _without_cause(self, fitting: Fitting) -> Failure | None:
         """A guard is lost to another commit on the same record, inside the call that lost it."""
         contract = self.judge.binding.contract
         for place, key in self.lost:
             each = self.group[place]
             changed = {
                 change.key
-                for other, committed in zip(order, made, strict=True)
+                for other, committed in zip(fitting.order, fitting.made, strict=True)
                 for part in committed.decision.parts
                 for change in part.changes
                 if other in each.met
@@ -186,8 +210,8 @@ def _parts(judge: Judge, each: Overlap) -> Iterator[tuple[str | None, Observed, 
     located = (operation.locate(evolve(scope, element=element)) for element in operation.elements(scope))
     keys = [str(key) for key in dict.fromkeys((*located, *told))]
     tells = isinstance(answer, list | tuple) and len(told) == len(answer)
-    if not keys or (len(keys) == 1 and not tells):
-        yield None, each.observed, None
+    if not tells and len(keys) < 2:
+        yield (keys[0] if keys else None), each.observed, None
         return
     if isinstance(each.observed, Answered) and not tells:
         raise Undecided(f"{each.call.name} does not tell to which of several records it came")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
@@ -33,8 +33,15 @@ class Undecided(Exception):  # noqa: N818 - no verdict, which is no error
     """The search of an order was given up: nobody knows whether there is one."""
 
 
-def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Observed], read: Read) -> Failure | None:
+def judge_together(
+    judge: Judge,
+    calls: Sequence[Made],
+    observed: Sequence[Observed],
+    read: Read,
+    rest: Callable[[], Failure | None] = lambda: None,
+) -> Failure | None:
     """None if some order of calls that all ran at once fits, else the failure of the order that came furthest.
+    ``rest``: why the store is not as the judge has it, in what no row shows.
 
     Raises:
         Undecided: too many orders would have to be tried.
@@ -44,13 +51,18 @@ def judge_together(judge: Judge, calls: Sequence[Made], observed: Sequence[Obser
         HistoryCall(str(index), call, now, seen, index, count + index)
         for index, ((call, now), seen) in enumerate(zip(calls, observed, strict=True))
     ]
-    failure, _found = judge_history(judge, history, read)
+    failure, _found = judge_history(judge, history, read, rest)
     return failure
 
 
-def judge_history(judge: Judge, history: Sequence[HistoryCall], read: Read) -> tuple[Failure | None, FitsNone | None]:
+def judge_history(
+    judge: Judge,
+    history: Sequence[HistoryCall],
+    read: Read,
+    rest: Callable[[], Failure | None] = lambda: None,
+) -> tuple[Failure | None, FitsNone | None]:
     """None if some order fits that real time allows, the judge left where it leads; else the failure of the order that
-    came furthest, and where that was.
+    came furthest, and where that was. ``rest``: as `judge_together`.
 
     Raises:
         Undecided: too many orders would have to be tried.
@@ -60,7 +72,7 @@ def judge_history(judge: Judge, history: Sequence[HistoryCall], read: Read) -> t
         if isinstance(made.seen, Crashed | Unavailable):
             text = f"a call at once with others: {made.seen.text}"
             return Failure(contract.conflict_requirements, Kind.CRASH, text), None
-    found = check(judge, history, read, MOST_DECISIONS)
+    found = check(judge, history, read, MOST_DECISIONS, rest)
     if isinstance(found, Unknown):
         raise Undecided(found.reason)
     if isinstance(found, FitsAnOrder):
@@ -73,11 +85,21 @@ def judge_history(judge: Judge, history: Sequence[HistoryCall], read: Read) -> t
     return Failure(ids, Kind.ORDER, text, cause.differences), found
 
 
+@frozen(eq=False)
+class Fitting:
+    """An order that fits: the calls by their places, what each did, and where they lead."""
+
+    order: tuple[int, ...]
+    made: tuple[Committed, ...]
+    state: State
+
+
 @define(eq=False)
 class Search:
     """``after``: by the place of a call, those that must come before it; ``contracts``: the rules of a call, where they
-    are not those of all. ``cause``: why the order that came furthest fits no further; ``made`` and
-    ``order``: what was done in the order that fits, and that order."""
+    are not those of all. ``cause``: why the order that came furthest fits no further; ``made``: what the order that
+    fits has done; ``fitting``: every order that fits, where the search is ``exhaustive`` and so finds none to stop at.
+    """
 
     judge: Judge
     calls: Sequence[Made]
@@ -93,15 +115,15 @@ class Search:
     """What a call chose is not looked for in records: a later one has written over it."""
     cause: Failure | None = None
     made: list[Committed] = field(factory=list)
-    order: tuple[int, ...] = ()
+    exhaustive: bool = False
+    fitting: list[Fitting] = field(factory=list)
     _reached: int = -1
     _decisions: int = 0
 
     def finds(self, waiting: frozenset[int], made: list[int]) -> bool:
         """Whether what waits can follow what was made in some order. The judge is left where that order led."""
         if not waiting:
-            self.order = tuple(made)
-            return self._ends(len(made))
+            return self._ends(made)
         state = self.judge.state
         tried: set[Hashable] = set()
         for index in sorted(waiting):
@@ -143,13 +165,16 @@ class Search:
         self.made.append(committed)
         return True
 
-    def _ends(self, reached: int) -> bool:
+    def _ends(self, order: list[int]) -> bool:
         """Every call has its place; the records must be as the last one left them."""
         ids = tuple(i for made in self.made for i in made.decision.trace.requirements)
         ids = ids or self.judge.binding.contract.comparisons["others"]
         failure = self.judge.everything(self.read, ids, Kind.RECORD, "at the end") or self.rest()
         if failure is not None:
-            self._note(reached, failure)
+            self._note(len(order), failure)
+            return False
+        if self.exhaustive:
+            self.fitting.append(Fitting(tuple(order), tuple(self.made), self.judge.state))
             return False
         self.judge.note_versions(self.read)
         return True

@@ -5,7 +5,7 @@ It says no more than whether; why not is asked of the judge, once, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from attrs import define, field
@@ -16,6 +16,7 @@ from workcert.judge.differences import differ
 from workcert.judge.hidden import unordered_differences
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
+from workcert.judge.verdict import Failure
 from workcert.linear.acts import Act, Way
 from workcert.run.calling import Refusal
 from workspec.core.choice import UNSEEN, Choice, Seen
@@ -50,10 +51,12 @@ class HistoryChooser(ObservingChooser):
 
 @define(eq=False)
 class Applying:
-    """``read``: the records when the history was over."""
+    """``read``: the records when the history was over. ``rest``: why the store is not as the judge has it, in what no
+    row shows."""
 
     judge: Judge
     read: Read
+    rest: Callable[[], Failure | None] = lambda: None
     binding: Binding = field(init=False)
     contract: Contract = field(init=False)
     _rows: dict[str, Any] = field(factory=dict)
@@ -173,7 +176,15 @@ class Applying:
                     return False
             elif differ(present(record), seen):
                 return False
-        return True
+        return self.wrong_beside(state) is None
+
+    def wrong_beside(self, state: State) -> Failure | None:
+        """Why the store cannot be in this state, by what no row shows."""
+        before, self.judge.state = self.judge.state, state
+        try:
+            return self.rest()
+        finally:
+            self.judge.state = before
 
 
 def _plain(details: Any) -> Any:

@@ -17,7 +17,7 @@ def cause_of(applying: Applying, act: Act | None, state: State) -> Failure:
         if act is None:
             text = "every call fits, and no order ends as what was read afterwards"
             failure = judge.everything(read, contract.comparisons["others"], Kind.RECORD, text)
-            return failure or Failure(contract.comparisons["others"], Kind.RECORD, text)
+            return failure or applying.rest() or Failure(contract.comparisons["others"], Kind.RECORD, text)
         if act.way is Way.CONFLICT:
             text = f"refused with {contract.conflict_code}, and no other commit on this record fell inside the call"
             return Failure(own, Kind.ANSWER, text)

@@ -7,7 +7,7 @@ search, and checked against real time by it; if it does not hold, only this orde
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from attrs import frozen
@@ -15,6 +15,7 @@ from attrs import frozen
 from workcert.judge.alike import kinds_of
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
+from workcert.judge.verdict import Failure
 from workcert.linear.acts import Act, Way, acts_of, by_records, keys_in
 from workcert.linear.applying import Applying
 from workcert.linear.cause import cause_of
@@ -28,22 +29,31 @@ MOST_VISITS: Final = 20_000
 """So often an act is decided on a state before the search is given up: about a second."""
 
 
-def check(judge: Judge, history: Sequence[Made], read: Read, budget: int = MOST_VISITS) -> Linear:
+def check(
+    judge: Judge,
+    history: Sequence[Made],
+    read: Read,
+    budget: int = MOST_VISITS,
+    rest: Callable[[], Failure | None] = lambda: None,
+) -> Linear:
     """Whether these calls, made from the judge's state on, and the records read when all were over fit some order.
 
     Args:
         judge: its state, declared choices and binding are used; nothing of it changes.
         read: the rows when all was over, each read once.
         budget: how often an act of one part may be decided on a state.
+        rest: why the store is not as the judge has it in what no row shows, asked where an order ends.
     """
     binding, begun = judge.binding, judge.state
     if _may_hide_a_record(judge, history):
         return Unknown("nobody knows the record that an unanswered call made, and a pass may have met it", 0)
     keys = sorted({*filter(judge.legible, begun), *keys_in(binding, history)})
-    applying = Applying(judge, read)
+    parts = parts_of(binding, acts_of(binding, history, keys), begun)
+    # Where there are several parts nobody knows the whole store before all are done.
+    applying = Applying(judge, read, rest if len(parts) == 1 else lambda: None)
     found: list[Search] = []
     given_up, spent = "", 0
-    for part in parts_of(binding, acts_of(binding, history, keys), begun):
+    for part in parts:
         search = Search(applying, part.acts, part.begun, Budget(budget), _Kinds(judge, part.begun, read))
         try:
             fits = search.finds()
@@ -60,7 +70,9 @@ def check(judge: Judge, history: Sequence[Made], read: Read, budget: int = MOST_
         return Unknown(given_up, spent)
     order = dict.fromkeys(act.index for act in merged([search.order for search in found]))
     state = {key: record for search in found for key, record in search.final.items()}
-    return FitsAnOrder(tuple(order), begun if state == begun else state, spent)
+    final = begun if state == begun else state
+    wrong = None if len(parts) == 1 else Applying(judge, read, rest).wrong_beside(final)
+    return FitsAnOrder(tuple(order), final, spent) if wrong is None else FitsNone(None, wrong, tuple(order), spent)
 
 
 def _may_hide_a_record(judge: Judge, history: Sequence[Made]) -> bool:

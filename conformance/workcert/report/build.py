@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import workcert
@@ -22,6 +22,8 @@ from workcert.report.model import (
     RequirementResult,
     Status,
     SuiteCounts,
+    Tried,
+    TriedRow,
     count,
 )
 from workcert.report.requirements import Evidence, evidence, result_of
@@ -92,6 +94,7 @@ def build(
         left_out=_left_out(collector),
         looks_like=_looks_like(failures, shown, known_faults(contract.name) if known is None else known),
         toured=toured_of(backend, options, collector.ended),
+        adversity=tuple(_tried(part, rows) for part, rows in collector.tallies.items()),
         strength=None if options.only or error else strength_of(backend, options, grades or kept(contract.name)),
     )
 
@@ -179,6 +182,16 @@ def _suite(name: str, collector: Collector) -> SuiteCounts:
         skipped=verdicts.count(Verdict.SKIPPED),
         examples=0 if examples is None else examples.done,
         steps=steps_of(collector, name),
+    )
+
+
+def _tried(part: str, rows: Mapping[str, Mapping[str, int]]) -> Tried:
+    """Rows and columns in the order in which they were first told of."""
+    columns = tuple(dict.fromkeys(column for counts in rows.values() for column in counts))
+    return Tried(
+        part,
+        columns,
+        tuple(TriedRow(name, tuple(counts.get(column, 0) for column in columns)) for name, counts in rows.items()),
     )
 
 

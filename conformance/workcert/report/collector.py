@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import attrs
 from attrs import define, field
 
@@ -13,6 +15,7 @@ from workcert.run.events import (
     ProfileTried,
     SuiteEnded,
     SuiteStarted,
+    Tallied,
     Verdict,
 )
 
@@ -31,6 +34,8 @@ class Collector:
     examples: dict[str, ExamplesRun] = field(factory=dict)
     seconds: dict[str, float] = field(factory=dict)
     tried: list[ProfileTried] = field(factory=list)
+    tallies: dict[str, dict[str, Counter[str]]] = field(factory=dict)
+    """By part of the adversity suite and row of its table, the numbers by column."""
 
     def __call__(self, event: Event) -> None:
         self.coverage(event)
@@ -46,6 +51,9 @@ class Collector:
                 self.tried.append(event)
             case SuiteStarted():
                 self._suite(event.suite)
+            case Tallied():
+                row = self.tallies.setdefault(event.part, {}).setdefault(event.row, Counter())
+                row[event.column] += event.count
             case SuiteEnded():
                 self.seconds[event.suite] = self.seconds.get(event.suite, 0.0) + event.seconds
 

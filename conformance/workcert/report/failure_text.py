@@ -13,7 +13,7 @@ from tabulate import tabulate
 
 from workcert.judge.verdict import Kind
 from workcert.report.model import FailureReport, LookAlike, StepRow
-from workcert.report.steps import MARK_NOTE, NAME_NOTE, ORDINARY, ORDINARY_NOTE
+from workcert.report.steps import LEAST_NOTE, MARK_NOTE, NAME_NOTE, ORDINARY, ORDINARY_NOTE
 
 KINDS: Final = {
     Kind.ANSWER: "the call answered otherwise than it must",
@@ -171,7 +171,7 @@ def need_table(rows: Sequence[StepRow], width: int = DEFAULT_WIDTH) -> str:
 def notes(failure: FailureReport) -> tuple[str, ...]:
     """How the table is to be read, as far as there is something to read."""
     ordinary = (ORDINARY_NOTE,) if leaves_out(failure.steps) else ()
-    marked = (MARK_NOTE,) if failure.free else ()
+    marked = (*((MARK_NOTE,) if failure.free else ()), *((LEAST_NOTE,) if failure.least else ()))
     return (*ordinary, *marked, *((NAME_NOTE,) if failure.names else ()))
 
 

@@ -71,6 +71,7 @@ def contract_json(report: ContractReport) -> dict[str, Any]:
             "narrowed": report.narrowed,
         },
         **({} if report.toured is None else {"toured": attrs.asdict(report.toured)}),
+        **({"adversity": [attrs.asdict(each) for each in report.adversity]} if report.adversity else {}),
         **({} if report.strength is None else {"strength": attrs.asdict(report.strength)}),
         "counts": {str(status): count(report.requirements, status) for status in COUNTED},
         "suites": [attrs.asdict(suite) for suite in report.suites],

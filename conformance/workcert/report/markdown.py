@@ -27,6 +27,7 @@ from workcert.report.model import (
     RequirementResult,
     Status,
     Toured,
+    Tried,
     count,
 )
 from workcert.report.summary import family_headers, family_rows, strength_text
@@ -61,6 +62,7 @@ def _contract(report: ContractReport) -> Iterator[str]:
     lines = [[line.kind, f"{line.reached} of {line.total}"] for line in summary(report.coverage)]
     yield _table(["", "reached"], lines, right=1)
     yield from _toured(report.toured)
+    yield from _adversity(report.adversity)
     yield from _all_requirements(report)
     yield from _coverage_tables(report)
 
@@ -217,6 +219,16 @@ def _toured(toured: Toured | None) -> Iterator[str]:
     if toured.unreachable:
         yield f"Search shows of {len(toured.unreachable)} further ones that no configuration reaches them:"
         yield "\n".join(f"- {_text(each)}" for each in toured.unreachable)
+
+
+def _adversity(tables: Sequence[Tried]) -> Iterator[str]:
+    if tables:
+        yield "### Adversity"
+    for table in tables:
+        yield f"#### {_text(table.part.capitalize())}"
+        rows = [[row.name, *(str(number) if number else "" for number in row.counts)] for row in table.rows]
+        total = [str(sum(numbers)) for numbers in zip(*(row.counts for row in table.rows), strict=True)]
+        yield _table(["", *table.columns], [*rows, ["all", *total]], right=len(table.columns))
 
 
 def _coverage_tables(report: ContractReport) -> Iterator[str]:

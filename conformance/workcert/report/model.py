@@ -165,6 +165,21 @@ class Toured:
 
 
 @frozen
+class TriedRow:
+    name: str
+    counts: tuple[int, ...]
+
+
+@frozen
+class Tried:
+    """What one part of the adversity suite has tried, as a table: of each row one number for each column."""
+
+    part: str
+    columns: tuple[str, ...]
+    rows: tuple[TriedRow, ...]
+
+
+@frozen
 class ShownDifference:
     """``expected`` and ``seen`` as compact JSON text."""
 
@@ -194,7 +209,8 @@ class StepRow:
 class FailureReport:
     """``reproduced``: n of m replays that failed again; fewer than all makes it flaky. ``case_file`` is a name within
     the report's directory, None when there is no case. ``executions``: runs that shrinking and explaining took.
-    ``free``: the places of values that do not matter, as far as was looked into; ``names``: of texts that need only be
+    ``free``: the places of values that do not matter, as far as was looked into; ``least``: of those that may be larger
+    or later, and not smaller; ``names``: of texts that need only be
     the same wherever they recur. ``explained``: empty, *whole*, or *in part* where the budget ended it. ``group``: the
     requirement and the case of the failure that leads those of one cause."""
 
@@ -215,6 +231,7 @@ class FailureReport:
     provisional: bool = False
     explained: str = ""
     free: tuple[str, ...] = ()
+    least: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     group: str = ""
     drawing: tuple[str, ...] = ()
@@ -289,6 +306,8 @@ class ContractReport:
     strength: Strength | None = None
     toured: Toured | None = None
     """None of a run that was narrowed to some requirements, or that broke off."""
+    adversity: tuple[Tried, ...] = ()
+    """In the order in which the parts were run."""
 
     @property
     def counted(self) -> tuple[RequirementResult, ...]:

@@ -23,6 +23,8 @@ LONGEST: Final = 300
 BRIEF: Final = 100
 MARK: Final = "*"
 """Behind a value that does not matter."""
+LEAST_MARK: Final = "+"
+"""Behind a number that may be larger, or an instant that may be later."""
 NAME_MARK: Final = "**"
 """Behind a text that matters only in being the same as elsewhere."""
 ABSENT: Final = "(absent)"

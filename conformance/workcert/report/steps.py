@@ -9,12 +9,13 @@ import attrs
 
 from workcert.binding import Binding
 from workcert.cases.model import Call, Case, Crash, Frozen, Inject, Plain, Reopen, Together, Transaction, unrolled
-from workcert.explaining.model import AT, ON, Explanation
+from workcert.explaining.model import AT, ON, Explanation, Path, Spot
 from workcert.judge.verdict import END, StepRun
 from workcert.ordinary import HAPPENS_AT
 from workcert.references import Ref
 from workcert.report.model import StepRow
 from workcert.report.notation import (
+    LEAST_MARK,
     MARK,
     NAME_MARK,
     Marked,
@@ -37,6 +38,7 @@ LARGE: Final = 6
 ORDINARY: Final = "ordinary"
 ORDINARY_NOTE: Final = "ordinary(...) names what is out of the ordinary; the case file has every member."
 MARK_NOTE: Final = f"{MARK} marks what does not matter: the failure is the same with every other value that was tried."
+LEAST_NOTE: Final = f"{LEAST_MARK} marks a number or an instant that may be larger, and not smaller."
 NAME_NOTE: Final = f"{NAME_MARK} marks a name: any other that was tried will do, as long as it is the same everywhere."
 
 
@@ -56,7 +58,9 @@ def step_rows(
 
 def _marked(case: Case, explanation: Explanation) -> Case:
     """The case with a mark in each place among the arguments whose value does not matter."""
-    marks = [*((spot, MARK) for spot in explanation.free), *((spot, NAME_MARK) for spot in explanation.names)]
+    marks = [(spot, MARK) for spot in explanation.free]
+    marks += [(spot, LEAST_MARK) for spot in explanation.least]
+    marks += [(spot, NAME_MARK) for spot in explanation.names]
     for spot, mark in marks:
         if spot.path in (AT, ON):
             continue
@@ -68,13 +72,18 @@ def _marked(case: Case, explanation: Explanation) -> Case:
 
 def _explained(row: StepRow, explanation: Explanation) -> StepRow:
     step = base(row.id)
-    free = {spot.path if spot.path[-1] != HAPPENS_AT else AT for spot in explanation.free if spot.step == step}
+    free, least = _of_step(explanation.free, step), _of_step(explanation.least, step)
+    mark = MARK if AT in free else LEAST_MARK if AT in least else ""
     return attrs.evolve(
         row,
-        time=row.time + MARK if AT in free and row.time else row.time,
+        time=row.time + mark if row.time else row.time,
         handle=row.handle + MARK if ON in free else row.handle,
         needed=explanation.why(step),
     )
+
+
+def _of_step(marked: Sequence[Spot], step: str) -> set[Path]:
+    return {spot.path if spot.path[-1] != HAPPENS_AT else AT for spot in marked if spot.step == step}
 
 
 def _all_rows(binding: Binding, case: Case | None, runs: Sequence[StepRun], names: Names) -> list[StepRow]:

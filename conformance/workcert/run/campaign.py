@@ -11,9 +11,10 @@ from typing import Any, Final
 from attrs import define, field
 
 from workcert.cases.model import Case, Header, Plain, required_abilities
+from workcert.explaining.explain import BUDGET as EXPLAIN_BUDGET
 from workcert.judge.verdict import Failure
 from workcert.run.calling import CallHung
-from workcert.run.engine import Options, examined, explained
+from workcert.run.engine import SHRINK_BUDGET, Options, examined, explained
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, StepJudged, Verdict
 from workcert.run.execution import Execution
 from workcert.run.store import StoreUnderTest
@@ -95,8 +96,10 @@ class Campaign:
             return
         (case, failure), self.failed = self.failed, None
         self.known.add(failure.requirement)
-        ended = examined(self.store, self.suite, case, failure)
-        self.emit(explained(self.store, ended) if self.options.explains else ended)
+        # Further ones are as a rule of the same cause, and come from as long a history: none may take as long.
+        number = len(self.known)
+        ended = examined(self.store, self.suite, case, failure, budget=SHRINK_BUDGET // number)
+        self.emit(explained(self.store, ended, EXPLAIN_BUDGET // number) if self.options.explains else ended)
 
     def conclude(self) -> None:
         """Say what became of the suite as a whole."""

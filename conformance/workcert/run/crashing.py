@@ -10,10 +10,10 @@ from attrs import define, field, frozen
 
 from workcert.backends.registry import BackendError
 from workcert.cases.model import OPENING, Call, Crash, Transaction
-from workcert.children import Child, ChildTrouble, Died, cannot
+from workcert.children import Child, ChildTrouble, Died, DiskTrouble, FailingDisk, cannot, cannot_fail
 from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.references import Refused
-from workcert.run.calling import Answered, Observed, Unavailable
+from workcert.run.calling import Answered, Observed, Refusal, Unavailable
 from workcert.run.left_behind import Candidate, candidates, misfit
 from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UNHEARD: Final = Unavailable(False, "the process was killed before it had answered")
 """What is known of a call that nobody heard the answer of."""
+UNTOUCHED: Final = "the call wrote less often"
 BEFORE, AFTER, EITHER = "as before", "as after", "as before and as after, as far as it can be read"
 
 
@@ -45,6 +46,9 @@ class Killed:
     label: str = ""
     trouble: str = ""
     broken: tuple[str, ...] = ()
+    disk: str = ""
+    unavailable: Unavailable | None = None
+    """Said on a disk that failed."""
 
 
 def run_crash(execution: Execution, step: Crash) -> StepRun:
@@ -54,7 +58,7 @@ def run_crash(execution: Execution, step: Crash) -> StepRun:
         CallHung: the process did not answer.
         BackendError: no process of its own can be had, or an ability proves to be none.
     """
-    why = cannot(execution.store.backend)
+    why = cannot(execution.store.backend) or (cannot_fail() if step.disk else "")
     made = [] if why else _prepared(execution, step)
     if not why and not isinstance(made, StepRun):
         why = execution.not_asserted([(each.call, each.now) for each in made])
@@ -65,7 +69,11 @@ def run_crash(execution: Execution, step: Crash) -> StepRun:
     if isinstance(made, StepRun):
         return _left_out(execution, step, made.note, elsewhere=made.elsewhere)
     execution.store.restart()
-    killed = _killed(execution, step, made)
+    try:
+        killed = _killed(execution, step, made)
+    except DiskTrouble as trouble:
+        execution.reopened()
+        return _left_out(execution, step, str(trouble), elsewhere=True)
     execution.reopened()
     try:
         execution.store.reader()
@@ -130,6 +138,9 @@ def _asked(execution: Execution, step: Crash, made: Sequence[Made], child: Child
     ended = child.open(execution.store.place, execution.store.config, kill_at=at)
     if not _goes_on(killed, ended, OPENING) or step.step is None:
         return killed
+    if step.disk is not None:
+        _on_failing_disk(execution, step, made[0], child, killed)
+        return killed
     if isinstance(step.step, Call):
         call = made[0]
         keywords = execution.keywords(call.step, call.call)
@@ -141,6 +152,26 @@ def _asked(execution: Execution, step: Crash, made: Sequence[Made], child: Child
         return killed
     _in_transaction(execution, step, made, child, killed)
     return killed
+
+
+def _on_failing_disk(execution: Execution, step: Crash, made: Made, child: Child, killed: Killed) -> None:
+    """The clock is stopped before, so that the writes of the call alone are counted."""
+    instant = _clock(execution, made.step)
+    if instant is not None and not _goes_on(killed, child.stop_clock(instant), "freeze_clock"):
+        return
+    assert step.disk is not None
+    with FailingDisk(child.pid, execution.store.place.path, step.disk, step.point) as disk:
+        ended = child.call(made.call.name, execution.keywords(made.step, made.call), instant, watch=True)
+    killed.disk = f"the disk fails ({step.disk}) from write {step.point} on" if disk.failed else UNTOUCHED
+    match ended:
+        case Unavailable(definite, _text) if disk.failed:
+            killed.unavailable = ended
+            killed.label = "unavailable, definitely" if definite else "unavailable, or not"
+        case Answered() | Refusal():
+            killed.answers.append(ended)
+        case _:
+            _goes_on(killed, ended, made.call.name)
+            killed.trouble = f"{killed.disk}: {killed.trouble}"
 
 
 def _in_transaction(execution: Execution, step: Crash, made: Sequence[Made], child: Child, killed: Killed) -> None:
@@ -193,7 +224,13 @@ def _judged(execution: Execution, step: Crash, made: Sequence[Made], killed: Kil
     whole = len(killed.answers) == len(made) + isinstance(step.step, Transaction)
     if isinstance(step.step, Call) and whole:
         return _answered(execution, step, made[0], killed)
-    found, failure = candidates(execution, made, killed.answers, _commits(step), whole)
+    commits = _commits(step) and not (killed.unavailable is not None and killed.unavailable.definite)
+    found, failure = candidates(execution, made, killed.answers, commits, whole)
+    # Each of the states that the store may have been in was thought of.
+    execution.other_states = () if failure is not None else execution.other_states
+    if failure is not None and killed.unavailable is not None:
+        text = f"{killed.disk}; the store said: {killed.unavailable.text}; {failure.text}"
+        failure = attrs.evolve(failure, text=text)
     if failure is not None:
         return _ended(execution, step, made, killed, failure)
     return _adopted(execution, step, made, killed, found)
@@ -213,7 +250,7 @@ def _answered(execution: Execution, step: Crash, made: Made, killed: Killed) -> 
             failure = attrs.evolve(failure, requirements=(*_ids(execution), *failure.requirements), text=text)
     if failure is None:
         failure = execution.judge.everything(execution.read, _ids(execution), Kind.RESTART, "after the kill")
-    note = step.note or "killed after its answer"
+    note = step.note or f"{killed.disk or 'killed'}{_where(killed)}"
     return attrs.evolve(run, id=step.id, failure=failure, note=note)
 
 
@@ -227,15 +264,15 @@ def _adopted(
         execution.judge.accept(taken.committed, UNHEARD, execution.read)
     execution.judge.state = taken.state
     execution.judge.take_over(execution.read)
-    execution.maybe = [other.state for other in others]
+    execution.other_states = tuple(other.state for other in others)
     execution.history.append(taken.state)
     said = AFTER if taken.is_after else BEFORE
     return _ended(execution, step, made, killed, None, EITHER if others else said)
 
 
-def is_beyond(run: StepRun) -> bool:
-    """The step was answered before the point came at which its process was to be killed."""
-    return run.observed is not None
+def is_beyond(step: Crash, run: StepRun) -> bool:
+    """The step was answered before the point came at which its process was to be killed, or its disk to fail."""
+    return UNTOUCHED in run.note if step.disk else run.observed is not None
 
 
 def _followed(execution: Execution, step: Crash, made: Sequence[Made], killed: Killed) -> StepRun:
@@ -276,12 +313,14 @@ def _ended(
         (),
         failure,
         (Trace(requirements=list(execution.binding.killed)),),
-        note=step.note or f"killed{_where(killed)}{found}",
+        note=step.note or f"{killed.disk or 'killed'}{_where(killed)}{found}",
         during=inner if isinstance(step.step, Transaction) else (),
     )
 
 
 def _where(killed: Killed) -> str:
+    if killed.disk:
+        return f": {killed.label}" if killed.label else ": answered"
     return f" at {killed.label}" if killed.label else " after its answer"
 
 

@@ -18,6 +18,7 @@ from workcert.binding import WISHES, Binding
 from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
 from workcert.explaining.dropping import same_failure, without
+from workcert.explaining.explain import BUDGET as EXPLAIN_BUDGET
 from workcert.explaining.explain import explain
 from workcert.judge.cause import Cause, cause_of
 from workcert.judge.verdict import Failure, Kind
@@ -202,8 +203,16 @@ def emit_case(
     emit(CaseEnded(suite, name, run.verdict, case, shown, reason=run.reason, steps=run.steps, hung=run.hung))
 
 
-def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, shrinking: bool = True) -> CaseEnded:
-    """Replay a failing case three times, shrink it if it failed each time and that is wanted, and say so."""
+def examined(
+    store: StoreUnderTest,
+    suite: str,
+    case: Case,
+    failure: Failure,
+    shrinking: bool = True,
+    budget: int = SHRINK_BUDGET,
+) -> CaseEnded:
+    """Replay a failing case three times, shrink it if it failed each time and that is wanted, and say so. ``budget``:
+    executions for shrinking."""
     again = [run_case(store, case) for _ in range(REPLAYS)]
     failed = [run for run in again if run.failure is not None]
     if len(failed) < REPLAYS:
@@ -232,9 +241,9 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, sh
             reproduced=(REPLAYS, REPLAYS),
             cause=cause,
         )
-    shrunk, executions = shrunk_case(store, case, failure)
+    shrunk, executions = shrunk_case(store, case, failure, budget)
     final = run_case(store, shrunk)
-    if final.failure is None:
+    if final.failure is None or final.failure.kind is Kind.EXPECTATION:
         shrunk, final = case, failed[-1]
     return CaseEnded(
         suite,
@@ -249,13 +258,13 @@ def examined(store: StoreUnderTest, suite: str, case: Case, failure: Failure, sh
     )
 
 
-def explained(store: StoreUnderTest, ended: CaseEnded) -> CaseEnded:
+def explained(store: StoreUnderTest, ended: CaseEnded, budget: int = EXPLAIN_BUDGET) -> CaseEnded:
     """A failure that was shrunk, with what is needed for it and what does not matter; any other as it is. A step that
-    turns out not to be needed goes."""
+    turns out not to be needed goes. ``budget``: executions."""
     if not ended.executions or ended.case is None or ended.failure is None:
         return ended
     seen = CaseRun(ended.verdict, ended.steps, ended.failure)
-    found = explain(lambda case: run_case(store, case), ended.case, seen, store.backend.binding.ordinary)
+    found = explain(lambda case: run_case(store, case), ended.case, seen, store.backend.binding.ordinary, budget)
     ended = attrs.evolve(ended, explanation=found, executions=ended.executions + found.executions)
     idle = next((need.step for need in found.needed if need.idle), None)
     if idle is None or ended.case is None:
@@ -265,16 +274,17 @@ def explained(store: StoreUnderTest, ended: CaseEnded) -> CaseEnded:
     if not same_failure(seen, again):
         return ended
     smaller = attrs.evolve(ended, case=fewer, failure=again.failure, steps=again.steps)
-    return explained(store, attrs.evolve(smaller, executions=ended.executions + 1))
+    return explained(store, attrs.evolve(smaller, executions=ended.executions + 1), budget)
 
 
-def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure) -> tuple[Case, int]:
+def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure, budget: int = SHRINK_BUDGET) -> tuple[Case, int]:
     """The least case that breaks the same requirement, made ordinary where nothing hangs on it, and how many
     executions it took to find."""
 
     def judge(candidate: Case) -> tuple[ShrinkFailure, str] | None:
         run = run_case(store, candidate)
-        if run.failure is None:
+        # What is written in a case was written for its own values: with others it would accuse any store.
+        if run.failure is None or run.failure.kind is Kind.EXPECTATION:
             return None
         return ShrinkFailure(run.steps[-1].id, run.failure.requirement), run.failure.text
 
@@ -285,7 +295,7 @@ def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure) -> tuple[Ca
     first = broken(case)
     if first is None:
         return case, 1
-    least = shrink(case, alike(broken, first), SHRINK_BUDGET, store.backend.configurable - WISHES)
+    least = shrink(case, alike(broken, first), budget, store.backend.configurable - WISHES)
     wanted = judge(least.case)
 
     def fails_alike(candidate: Case) -> str | None:

@@ -9,11 +9,12 @@ import attrs
 from attrs import define, field
 
 from workcert.binding import WISHES, Binding
-from workcert.cases.model import Call, Crash, Frozen, Inject, Plain, Restart, Together, Transaction
+from workcert.cases.model import Call, Crash, Damage, Frozen, Inject, Plain, Restart, Together, Transaction
 from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
 from workcert.judge.judge import Judge, Judged
 from workcert.judge.ledger import Row
+from workcert.judge.together import Undecided
 from workcert.judge.verdict import END, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
 from workcert.run.answers import Answers
@@ -21,6 +22,7 @@ from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.clock import STANDS, StoreClock
 from workcert.run.crashing import run_crash
+from workcert.run.damaging import run_damage
 from workcert.run.holding import Held, run_held
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
@@ -62,6 +64,8 @@ class Execution:
     """Why a frozen block showed nothing of an interleaving."""
     held: Held | None = None
     """What became of the last call that was held at a point."""
+    other_states: tuple[State, ...] = ()
+    """What the store may hold instead of the judge's state, after calls whose order nothing has shown yet."""
     tries_on: bool = False
     """Where those that should run meanwhile are all held up, they try again at the next point."""
     _at: int = 0
@@ -74,8 +78,8 @@ class Execution:
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
     present: PresentState = field(init=False)
-    maybe: list[State] = field(factory=list)
-    """Further states that the store may be in after a process was killed, which nothing has told apart so far."""
+    damaged: bool = False
+    """A file of the store was damaged: nothing more is asked of it."""
 
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
@@ -100,6 +104,8 @@ class Execution:
                 run = self._unreadable(
                     step, Unreadable("an answer cannot be compared: it holds itself, or is too deep")
                 )
+        if run.failure is not None and self.other_states and not isinstance(step, Call):
+            raise Undecided(f"which of several calls came first is not known, and {step.id} is right for some orders")
         if run.failure is not None:
             run = attrs.evolve(run, failure=self._named(run.failure))
         self.runs.append(run)
@@ -118,7 +124,7 @@ class Execution:
                 return self._restart(step)
             case Inject():
                 return self._inject(step)
-            case Frozen() | Together() if self.maybe:
+            case Frozen() | Together() if self.other_states:
                 return self.left_out(step, "nothing has told yet which of two states a killed process has left behind")
             case Frozen(point=None):
                 return run_frozen(self, step)
@@ -130,6 +136,8 @@ class Execution:
                 return run_transaction(self, step)
             case Crash():
                 return run_crash(self, step)
+            case Damage():
+                return run_damage(self, step)
         raise AssertionError(f"unknown step {step!r}")
 
     def call(self, step: Call) -> StepRun:
@@ -147,12 +155,11 @@ class Execution:
             self.put(step, observed)
             self.judge.follow(self._as_the_model_asks(call), now_s, observed)
             return StepRun(step.id, step.on, step.at, step.call, call.arguments, observed, None)
+        self._narrow(self._as_the_model_asks(call), now_s, observed)
         before = self.judge.state
         stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.stale(step.on)
         self.clock.follow(call)
         judged = self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read, stale)
-        if self.maybe:
-            judged = self._told_apart(before, self._as_the_model_asks(call), now_s, observed, judged)
         if judged.failure is not None and judged.failure.kind in (Kind.RECORD, Kind.VERSION, Kind.CHOICE):
             judged = self._read_anew(step, call, now_s, observed, judged)
         elif judged.failure is not None and judged.failure.requirements == stale.requirements:
@@ -169,23 +176,16 @@ class Execution:
             return self.left_out(step, "the backend declares another choice here", elsewhere=True)
         return self.finished(step, call, observed, judged, before)
 
-    def _told_apart(self, before: State, call: ModelCall, now_s: int, observed: Observed, judged: Judged) -> Judged:
-        """What was seen may fit only some of the states that the store may have been in."""
-        after = self.judge.state
-        fitting: list[tuple[State, State]] = []
-        for state in self.maybe:
-            self.judge.state = state
-            committed = self.judge.right(call, now_s, observed, self.read)
-            if committed is not None:
-                fitting.append((state, committed.state))
-        self.judge.state = after
-        if judged.failure is not None and fitting:
-            (self.judge.state, _after), *fitting = fitting
-            judged = self.judge.call(call, now_s, observed, self.read)
-        elif judged.failure is not None:
-            self.judge.state = before
-        self.maybe = [later for _state, later in fitting if later != self.judge.state]
-        return judged
+    def _narrow(self, call: ModelCall, now_s: int, observed: Observed) -> None:
+        """Which of several states the store is in may show in what this call did."""
+        if not self.other_states:
+            return
+        states = (self.judge.state, *self.other_states)
+        after = [self.judge.follows(state, call, now_s, observed, self.read) for state in states]
+        fitting = [(state, then) for state, then in zip(states, after, strict=True) if then is not None]
+        if fitting:
+            self.judge.state = fitting[0][0]
+            self.other_states = tuple(then for _, then in fitting[1:] if then != fitting[0][1])
 
     def _account(self, step: Call, lost: bool) -> None:
         """What this handle must know from now on. A read does not show on what it will decide; one that lost a guard
@@ -421,7 +421,7 @@ class Execution:
 
     def finish(self) -> Failure | None:
         """After the last step: every record is the model's, and every invariant holds of it."""
-        if self.failure is not None or not self.judged:
+        if self.failure is not None or not self.judged or self.damaged:
             return self.failure
         self.rows.clear()
         ids = self.binding.contract.comparisons["others"]
@@ -433,6 +433,8 @@ class Execution:
                     failure, asked = self.judge.invariants(self.read)
             except Unreadable as trouble:
                 failure = Failure(self.binding.contract.comparisons["read"], Kind.CRASH, str(trouble))
+        if failure is not None and self.other_states:
+            raise Undecided("which of several calls came first is not known, and the end is right for some orders")
         failure = self._named(failure)
         shown = [*asked, *(ids if len(self.judge.state) > 1 else ())]
         last = self.runs[-1].id if self.runs else "end"

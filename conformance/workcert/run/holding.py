@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -17,7 +18,7 @@ from workcert.judge.overlapping import Overlap, judge_overlapping
 from workcert.judge.verdict import HELD, Failure, Kind, StepRun
 from workcert.raised import told
 from workcert.run.calling import CALL_LIMIT_S, Answered, CallHung, Observed, Unavailable, observe
-from workcert.run.others import compare_rows
+from workcert.run.others import stray_rows
 from workcert.run.referred import check_referred
 from workspec.core.interpreter import decide
 from workspec.core.scope import Call as ModelCall
@@ -264,8 +265,9 @@ def _judged(
     first = None
     if failure is None and execution.judged:
         before = execution.judge.state
-        explained = judge_overlapping(execution.judge, group, execution.read, lambda: _others(execution))
+        explained = judge_overlapping(execution.judge, group, execution.read, partial(stray_rows, execution))
         failure = explained.failure
+        execution.other_states = explained.others
         first = _held_comes_first(explained.order)
         if execution.judge.state is not before:
             execution.history.append(execution.judge.state)
@@ -277,17 +279,6 @@ def _judged(
     own = _as_run(made[0])
     # Who came first may hang on how long a store waits, so that the decisions are no evidence: see `run_together`.
     return attrs.evolve(own, failure=failure, during=during, note=note)
-
-
-def _others(execution: Execution) -> Failure | None:
-    """Rows that should not be there, as far as the store tells of them."""
-    if not execution.binding.versioned:
-        return compare_rows(execution)
-    if not execution.store.backend.can("snapshot"):
-        return None
-    stray = sorted(execution.store.snapshot().keys() ^ execution.judge.state.keys())
-    ids = execution.binding.contract.comparisons["others"]
-    return Failure(ids, Kind.OTHERS, f"the store holds other rows than it should: {stray[0]}") if stray else None
 
 
 def _as_run(made: _Made) -> StepRun:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -18,6 +19,7 @@ from workcert.references import Refused
 from workcert.run.at_once import run_at_once
 from workcert.run.calling import Answered, Observed, observe
 from workcert.run.literal import brief, expectation_differences
+from workcert.run.others import stray_rows
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
 from workspec.core.interpreter import decide
@@ -123,7 +125,8 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     history = [each.made for each in made if each.made is not None]
     # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
     # written in the header of its case.
-    failure, furthest = judge_history(execution.judge, history, execution.read)
+    rest = partial(stray_rows, execution)
+    failure, furthest = judge_history(execution.judge, history, execution.read, rest)
     if failure is not None and furthest is not None and len({call.on for call in step.calls}) <= MOST_LANES:
         failure = _as_drawn(failure, history, furthest, [f"{each.step.id} {each.step.call}" for each in made])
     seen = [None if each.made is None else each.made.seen for each in ran]

@@ -40,7 +40,7 @@ def candidates(
     ``whole``: all was answered, so that only the state after it is allowed; ``commits``: there is one.
     """
     allowed: list[Candidate] = []
-    for before in (execution.judge.state, *execution.maybe):
+    for before in (execution.judge.state, *execution.other_states):
         after = list(_after(execution, made, answers, before)) if commits and made else []
         allowed += after if whole and after else [*after, Candidate(before)]
     found: list[Candidate] = []

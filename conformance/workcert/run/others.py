@@ -66,3 +66,18 @@ def compare_snapshot(execution: Execution, read_only: bool) -> Failure | None:
             if version != shown:
                 execution.store.accuse_snapshot(key, shown, version)
     return failure
+
+
+def stray_rows(execution: Execution) -> Failure | None:
+    """After calls at once: rows that should not be there, or too few, as far as the store tells of them.
+
+    Raises:
+        Unreadable, AbilityLie: as the others here.
+    """
+    if not execution.binding.versioned:
+        return compare_rows(execution)
+    if not execution.store.backend.can("snapshot"):
+        return None
+    stray = sorted(execution.store.snapshot().keys() ^ execution.judge.state.keys())
+    ids = execution.binding.contract.comparisons["others"]
+    return Failure(ids, Kind.OTHERS, f"the store holds other rows than it should: {stray[0]}") if stray else None

@@ -335,6 +335,10 @@ class StoreUnderTest:
         if trouble is not None:
             self.accuse("restart", f"handle.close raised {told(trouble)}")
 
+    def abandon(self) -> None:
+        """Close every handle, whatever that does to the files: the place will not be used by this example again."""
+        self._close_handles()
+
     def _close_handles(self) -> BaseException | None:
         """Every handle is closed, whatever one of them raises; the first thing that was raised."""
         trouble: BaseException | None = None

@@ -60,7 +60,7 @@ class Views:
 
     @classmethod
     def of(cls, execution: Execution) -> Views:
-        states = [execution.judge.state, *execution.maybe]
+        states = [execution.judge.state, *execution.other_states]
         return cls(states, list(states))
 
     def answer(self, execution: Execution, made: ModelCall, now: int, observed: Observed) -> _Answer:
@@ -71,6 +71,7 @@ class Views:
             committed, failure = execution.judge.answer_only(made, now, observed, _unread)
             answers.append((committed, failure, execution.judge.state))
         fitting = [n for n, (_committed, failure, _state) in enumerate(answers) if failure is None] or [0]
+        execution.other_states = execution.other_states if len(fitting) > 1 else ()
         self.outside = [self.outside[n] for n in fitting]
         self.inside = [answers[n][2] for n in fitting]
         return answers[fitting[0]]
@@ -78,7 +79,7 @@ class Views:
     def take_over(self, execution: Execution, end: str) -> None:
         first, *others = self.inside if end == "commit" else self.outside
         execution.judge.state = first
-        execution.maybe = [state for state in others if state != first]
+        execution.other_states = tuple(state for state in others if state != first)
 
 
 def _made(

@@ -1,4 +1,4 @@
-"""Pure edits of a case. Its *leaves* are calls, restarts, reopened handles, injections and killed openings."""
+"""Pure edits of a case. Its *leaves* are calls, restarts, reopened handles, injections, killed openings and damages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from workcert.cases.model import (
     Call,
     Case,
     Crash,
+    Damage,
     Frozen,
     Inject,
     Reopen,
@@ -26,7 +27,7 @@ from workcert.cases.model import (
 )
 from workcert.references import Ref, references, renamed
 
-Leaf: TypeAlias = Call | Restart | Reopen | Inject | Crash
+Leaf: TypeAlias = Call | Restart | Reopen | Inject | Crash | Damage
 """A crash is one when it is opening the store that is killed; any other holds the step that is."""
 
 JUDGED: Final = ("expect", "record", "of", "version")
@@ -40,7 +41,8 @@ def leaves(steps: tuple[Step, ...]) -> tuple[Leaf, ...]:
 
 
 def is_leaf(step: Step) -> TypeGuard[Leaf]:
-    return isinstance(step, Call | Restart | Reopen | Inject) or (isinstance(step, Crash) and step.step is None)
+    is_opening = isinstance(step, Crash) and step.step is None
+    return is_opening or isinstance(step, Call | Restart | Reopen | Inject | Damage)
 
 
 def base(name: str) -> str:

@@ -57,7 +57,7 @@ def _shorten_wait(attempt: Attempt, position: int) -> None:
 
 def _advance(attempt: Attempt, leaf: Call) -> None:
     at = leaf.at or 0
-    earlier = [t for t in _before(attempt.case, leaf.id) if t <= at]
+    earlier = [t for t in instants_before(attempt.case, leaf.id) if t <= at]
 
     def candidate(case: Case, instant: int) -> Case | None:
         present = find(case, leaf.id)
@@ -67,7 +67,8 @@ def _advance(attempt: Attempt, leaf: Call) -> None:
         attempt.lowest(earlier[-1], at, candidate)
 
 
-def _before(case: Case, leaf_id: str) -> Iterator[int]:
+def instants_before(case: Case, leaf_id: str) -> Iterator[int]:
+    """Those of the calls that are written before this one."""
     for leaf in leaves(case.steps):
         if leaf.id == leaf_id:
             return

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from workcert.binding import Binding
+from workcert.binding import Binding, bindings
 from workcert.cases.model import Case
 from workcert.tour.library import every_case
 from workcert.vectors.page import page
@@ -54,7 +54,8 @@ def _schema_text() -> str:
 
 
 def export(bindings: Iterable[Binding], directory: Path, profiles: Sequence[str] | None = None) -> tuple[Exported, ...]:
-    """Write the vectors of these contracts, the schema and the page; the same bytes on every run.
+    """Write the vectors of these contracts, the schema and the page; the same bytes on every run. What an earlier
+    export has left in the directory goes first, so that a runner takes nothing that was not asked for.
 
     Args:
         profiles: only cases that need none but CORE and these; None: all.
@@ -63,19 +64,30 @@ def export(bindings: Iterable[Binding], directory: Path, profiles: Sequence[str]
         OSError: the directory cannot be written.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    exported = tuple(_contract(binding, directory, profiles) for binding in bindings)
+    _remove_older(directory)
     _write(directory / SCHEMA_FILE, _schema_text())
+    exported = tuple(_contract(binding, directory, profiles) for binding in bindings)
     _write(
         directory / PAGE_FILE, page([(each.contract, each.version, len(each.vectors), each.steps) for each in exported])
     )
     return exported
 
 
-def of_an_older_export(exported: Iterable[Exported], directory: Path) -> Iterator[Path]:
-    """Vectors of these contracts in the directory that this export did not write."""
-    for each in exported:
-        known = {place_of(directory, each.contract, name) for name in each.vectors}
-        yield from sorted(path for path in (directory / each.contract).rglob(f"*{SUFFIX}") if path not in known)
+def _remove_older(directory: Path) -> None:
+    """The schema is written first: where there is one, the vectors beside it are of an export, whole or broken off."""
+    if not (directory / SCHEMA_FILE).is_file():
+        return
+    (directory / PAGE_FILE).unlink(missing_ok=True)
+    for contract in bindings():
+        for path in (directory / contract).rglob(f"*{SUFFIX}"):
+            path.unlink()
+
+
+def strangers(exported: Iterable[Exported], directory: Path) -> Iterator[Path]:
+    """Files of lines where the vectors are that no export wrote: a runner would take them for vectors."""
+    known = {place_of(directory, each.contract, name) for each in exported for name in each.vectors}
+    for contract in bindings():
+        yield from sorted(path for path in (directory / contract).rglob(f"*{SUFFIX}") if path not in known)
 
 
 def place_of(directory: Path, contract: str, name: str) -> Path:

@@ -9,7 +9,19 @@ import attrs
 from attrs import define, field, frozen
 
 from workcert.binding import Binding
-from workcert.cases.model import Call, Case, Crash, Frozen, Inject, Plain, Restart, Together, Transaction, unrolled
+from workcert.cases.model import (
+    Call,
+    Case,
+    Crash,
+    Damage,
+    Frozen,
+    Inject,
+    Plain,
+    Restart,
+    Together,
+    Transaction,
+    unrolled,
+)
 from workcert.codec import CodecError, structure, to_json
 from workcert.references import ReferenceFault, Refused, resolve
 from workspec.core.choice import Chooser
@@ -72,10 +84,12 @@ class _Player:
                     yield self.transaction(step)
                 case Together():
                     raise NotExportable("calls at once: their order is the store's, and so is what follows")
-                case Frozen(point=int()):
-                    raise NotExportable("a call held at a point: what its statements are is the store's own affair")
                 case Crash():
                     raise NotExportable("a process that is killed: what it leaves behind is one of two states")
+                case Damage():
+                    raise NotExportable("a file that is damaged: what a store can make of it is its own affair")
+                case Frozen(point=int()):
+                    raise NotExportable("a call held at a point: what its statements are is the store's own affair")
                 case Frozen():
                     raise NotExportable("a call held between its halves: only a store that can pause is asked for it")
 

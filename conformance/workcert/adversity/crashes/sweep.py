@@ -1,4 +1,4 @@
-"""Every operation in a process that is killed at each of its points in turn."""
+"""Every operation in a process that is killed at each of its points in turn, or whose disk fails at each write."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from attrs import define, evolve, field
 
 from workcert.adversity.crashes.targets import Target, at_point, targets
 from workcert.adversity.part import SUITE, Part
-from workcert.cases.model import Case
-from workcert.children import cannot
+from workcert.cases.model import DISKS, Call, Case, Crash
+from workcert.children import cannot, cannot_fail
 from workcert.judge.verdict import StepRun
 from workcert.run.case import CaseRun, run_case
 from workcert.run.crashing import AFTER, BEFORE, EITHER, is_beyond
-from workcert.run.engine import Options, Shrinking, emit_case, wanted_ids
+from workcert.run.engine import Effort, Options, Shrinking, emit_case, wanted_ids
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 from workspec.core.rule import checks_of
 
 NAME: Final = "crashes"
+DISK_NAME: Final = "failing disks"
 MOST_POINTS: Final = 500
 """A call that comes to more is left there."""
 POINTS: Final = "points"
 ANSWERED: Final = "after its answer"
+ON_DISKS: Final = {Effort.QUICK: 1, Effort.CI: 2, Effort.DEEP: 1000}
+"""Operations that are tried on disks that fail: what one call does about an error, nearly all do."""
 
 
 def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
@@ -39,21 +42,49 @@ def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     kill_each(store, wanted(store, options), emit)
 
 
+def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
+    """Let the disk fail at each write of some operations; of all with effort ``deep``.
+
+    Raises:
+        BackendError: as `run_crashes`.
+    """
+    why = cannot(store.backend) or cannot_fail()
+    if why:
+        emit(CaseEnded(SUITE, DISK_NAME, Verdict.SKIPPED, reason=why))
+        return
+    found = [target for target in wanted(store, options) if isinstance(_step(target).step, Call)]
+    kept = found[:: max(1, -(-len(found) // ON_DISKS[options.effort]))]
+    fail_each(store, kept, emit)
+
+
 def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> None:
     """Kill each of these at each of its points; what fails is replayed, shrunk and explained as in any suite.
 
     Raises:
         BackendError: as `run_crashes`.
     """
-    sweep = _Sweep(store, emit)
+    sweep = _Sweep(store, emit, NAME)
     for target in found:
-        sweep.operation(target)
+        sweep.operation(target, None)
+
+
+def fail_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> None:
+    """The same with each way in which a disk fails, at each write.
+
+    Raises:
+        BackendError: as `run_crashes`.
+    """
+    sweep = _Sweep(store, emit, DISK_NAME)
+    for target in found:
+        for disk in DISKS:
+            if not sweep.is_hindered:
+                sweep.operation(target, disk)
 
 
 def wanted(store: StoreUnderTest, options: Options) -> tuple[Target, ...]:
     """The targets of the operations that are asked for; all where none is named."""
     ids = wanted_ids(options.only, store.backend)
-    found = targets(store.backend)
+    found = targets(store.backend, finely=options.effort is Effort.DEEP)
     return tuple(target for target in found if not ids or ids & requirements_of(store, target))
 
 
@@ -65,45 +96,60 @@ def requirements_of(store: StoreUnderTest, target: Target) -> frozenset[str]:
     return frozenset((*binding.killed, *(each for part in (*own, *checks) for each in part.requirements)))
 
 
+def _step(target: Target) -> Crash:
+    return next(step for step in target.case.steps if isinstance(step, Crash) and step.id == target.killed)
+
+
 @define
 class _Sweep:
+    """``is_hindered``: a step was left out, for a reason that holds of all."""
+
     store: StoreUnderTest
     emit: Emit
+    part: str
     shrinking: Shrinking = field(factory=Shrinking)
+    is_hindered: bool = False
     _killed: int = 0
     _steps: int = 0
 
-    def operation(self, target: Target) -> None:
+    def operation(self, target: Target, disk: str | None) -> None:
         """Up to the first point at which something is wrong, or beyond the last."""
+        step = evolve(_step(target), disk=disk)
         for point in range(1, MOST_POINTS + 1):
-            case = at_point(target, point)
+            case = at_point(target, point, disk)
             run = run_case(self.store, case)
             seen = next((each for each in run.steps if each.id == target.killed), None)
             self._said(run)
             if run.verdict is not Verdict.PASSED or seen is None or not seen.applicable:
                 self._ended(case, run, seen)
                 return
-            self._tally(target, seen)
-            if is_beyond(seen):
+            self._tally(target, step, seen)
+            if is_beyond(step, seen):
                 self._ended(case, run, seen)
                 return
 
     def _said(self, run: CaseRun) -> None:
         self._killed, self._steps = self._killed + 1, self._steps + len(run.steps)
-        self.emit(ExamplesRun(NAME, self._killed, self._steps))
+        self.emit(ExamplesRun(self.part, self._killed, self._steps))
 
     def _ended(self, case: Case, run: CaseRun, seen: StepRun | None) -> None:
         if seen is not None and not seen.applicable:
+            self.is_hindered = True
             run = evolve(run, verdict=Verdict.SKIPPED, reason=seen.note)
         emit_case(self.store, SUITE, case, run, self.emit, self.shrinking)
 
-    def _tally(self, target: Target, seen: StepRun) -> None:
-        if is_beyond(seen):
-            self.emit(Tallied(NAME, target.name, ANSWERED))
+    def _tally(self, target: Target, step: Crash, seen: StepRun) -> None:
+        if step.disk is not None:
+            if not is_beyond(step, seen):
+                self.emit(Tallied(self.part, target.name, step.disk))
             return
-        self.emit(Tallied(NAME, target.name, POINTS))
+        if is_beyond(step, seen):
+            self.emit(Tallied(self.part, target.name, ANSWERED))
+            return
+        self.emit(Tallied(self.part, target.name, POINTS))
         found = next((each for each in (EITHER, BEFORE, AFTER) if seen.note.endswith(each)), EITHER)
-        self.emit(Tallied(NAME, target.name, found))
+        self.emit(Tallied(self.part, target.name, found))
 
 
 CRASHES: Final = Part(NAME, frozenset({"kill", "restart"}), run_crashes)
+FAILING_DISKS: Final = Part(DISK_NAME, frozenset({"kill", "restart"}), run_disks)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 import attrs
-from attrs import frozen
+from attrs import evolve, frozen
 
 from workcert.backends.registry import LoadedBackend
-from workcert.binding import Binding
+from workcert.binding import Binding, bindings
 from workcert.cases.cost import weight
 from workcert.cases.model import Call, Case, Crash, Step, Transaction, required_abilities, unrolled
 from workcert.cases.write import write
@@ -22,7 +23,7 @@ from workspec.core.record import State
 
 HEAVIEST: Final = 60
 """The weight of a case that is looked through; what takes more does not lead anywhere on a short way."""
-MOST_AFTERWARDS: Final = 6
+MOST_AFTERWARDS: Final = 4
 """Steps of the case that are made after the kill, to see that the store goes on."""
 
 
@@ -37,24 +38,46 @@ class Target:
     killed: str
 
 
-def targets(backend: LoadedBackend) -> tuple[Target, ...]:
+def targets(backend: LoadedBackend, *, finely: bool = False) -> tuple[Target, ...]:
     """One for each operation that changes something, a second one where a call of it changes several records, and one
-    for each way to open the store, in the order of names."""
-    shortest: dict[str, tuple[tuple[int, int], Target]] = {}
-    for case in every_case(backend.binding.name):
-        if lacking(case, backend) or weight(case) > HEAVIEST:
+    for each way to open the store, in the order of names. ``finely``: one for each set of kinds of facts that a call of
+    it changes, too: buckets, holds, queues and what else no read shows row by row."""
+    shortest: dict[str, tuple[tuple[int, int, int], Target]] = {}
+    for case, acting in _played(backend.binding.name):
+        if lacking(case, backend):
             continue
-        for position, name, operation in _acting(backend.binding, case):
-            size = (position, len(write(Case(case.header, case.steps[: position + 1]))))
-            known = shortest.get(name)
+        for acts in acting:
+            size = (acts.position, acts.changed, len(write(Case(case.header, case.steps[: acts.position + 1]))))
+            if finely and acts.kinds:
+                acts = evolve(acts, name=f"{acts.name}, {acts.kinds}")
+            known = shortest.get(acts.name)
             if known is None or size < known[0]:
-                shortest[name] = (size, _target(case, position, name, operation))
+                shortest[acts.name] = (size, _target(case, acts))
     found = [target for _size, target in shortest.values()]
     return tuple(sorted([*found, *_openings(found)], key=lambda target: target.name))
 
 
-def _acting(binding: Binding, case: Case) -> Iterator[tuple[int, str, str]]:
-    """The position of each step that changes something, and what it is called."""
+@frozen
+class _Acts:
+    """A step that changes something: how many records that can be read, and of which kinds those are that cannot."""
+
+    position: int
+    name: str
+    operation: str
+    changed: int
+    kinds: str
+
+
+@cache
+def _played(contract: str) -> tuple[tuple[Case, tuple[_Acts, ...]], ...]:
+    """Each case that leads somewhere on a short way, with the steps of it that change something."""
+    binding = bindings()[contract]
+    light = (case for case in every_case(contract) if weight(case) <= HEAVIEST)
+    return tuple((case, tuple(_acting(binding, case))) for case in light)
+
+
+def _acting(binding: Binding, case: Case) -> Iterator[_Acts]:
+    """Each step that changes something."""
     try:
         played = play(binding, case, reference)
     except NotExportable:
@@ -63,24 +86,33 @@ def _acting(binding: Binding, case: Case) -> Iterator[tuple[int, str, str]]:
         if each.state is each.before or not isinstance(each.step, Call | Transaction):
             continue
         operation = each.step.call if isinstance(each.step, Call) else "transaction"
-        several = len(_changed(binding, each)) > 1
-        yield position, f"{operation} of several" if several else operation, operation
+        keys = _changed(each)
+        changed = sum(map(binding.legible, keys))
+        name = f"{operation} of several" if changed > 1 else operation
+        yield _Acts(position, name, operation, changed, _kinds(binding, each, keys))
 
 
-def _changed(binding: Binding, played: Played) -> list[str]:
+def _changed(played: Played) -> list[str]:
     before: State = played.before
-    keys = {*before, *played.state}
-    return [key for key in keys if binding.legible(key) and before.get(key) is not played.state.get(key)]
+    return [key for key in {*before, *played.state} if before.get(key) is not played.state.get(key)]
 
 
-def _target(case: Case, position: int, name: str, operation: str) -> Target:
+def _kinds(binding: Binding, played: Played, keys: list[str]) -> str:
+    """What changes beside the records that can be read, by the names of their facts."""
+    records = [played.state.get(key) or played.before[key] for key in keys if not binding.legible(key)]
+    return " ".join(sorted({type(record.facts).__name__.removesuffix("Facts").lower() for record in records}))
+
+
+def _target(case: Case, acts: _Acts) -> Target:
     """The case up to the step, which is killed; then the step again, as a caller without an answer makes it."""
+    position = acts.position
     steps = tuple(unrolled(bare(case).steps))
     step = steps[position]
     assert isinstance(step, Call | Transaction)
     killed = Crash(f"{step.id}_killed", _renamed(step), 1)
     after = steps[position + 1 : position + 1 + MOST_AFTERWARDS]
-    return Target(name, operation, _case(case, name, (*steps[:position], killed, step, *after)), killed.id)
+    killing = _case(case, acts.name, (*steps[:position], killed, step, *after))
+    return Target(acts.name, acts.operation, killing, killed.id)
 
 
 def _renamed(step: Call | Transaction) -> Call | Transaction:
@@ -116,11 +148,11 @@ def _case(of: Case, name: str, steps: tuple[Step, ...]) -> Case:
     return Case(attrs.evolve(header, abilities=abilities), steps)
 
 
-def at_point(target: Target, point: int) -> Case:
-    """The case of a target with the kill at this point."""
+def at_point(target: Target, point: int, disk: str | None = None) -> Case:
+    """The case of a target with the kill at this point, or with a disk that fails there."""
 
     def moved(step: Step) -> Step:
         is_it = isinstance(step, Crash) and step.id == target.killed
-        return attrs.evolve(step, point=point) if is_it and isinstance(step, Crash) else step
+        return attrs.evolve(step, point=point, disk=disk) if is_it and isinstance(step, Crash) else step
 
     return attrs.evolve(target.case, steps=tuple(map(moved, target.case.steps)))

@@ -6,7 +6,7 @@ to search for them takes longer than to try them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -26,6 +26,17 @@ FOLDER: Final = "made"
 SUFFIX: Final = ".jsonl"
 
 
+def cases_from(binding: Binding, groups: Iterable[Sequence[Meeting]]) -> Iterator[Case]:
+    """The cases of meetings: those of one group, of which a store is asked one, have one name."""
+    numbers: dict[str, int] = {}
+    for group in groups:
+        cases = [case_from(binding, meeting) for meeting in group]
+        name = cases[0].header.name
+        numbers[name] = numbers.get(name, 0) + 1
+        own = name if numbers[name] == 1 else f"{name}-{numbers[name]}"
+        yield from (evolve(case, header=evolve(case.header, name=own)) for case in cases)
+
+
 def case_from(binding: Binding, meeting: Meeting) -> Case:
     """The first call held at its first point, the second meanwhile."""
     contract = binding.contract
@@ -40,23 +51,26 @@ def case_from(binding: Binding, meeting: Meeting) -> Case:
         first.header,
         name=f"{contract.name}/{held.call}-against-{idle}{other.call}".replace("_", "-"),
         title=f"{held.call} is held, and {other.call}{finding} comes between",
-        requirements=contract.conflict_requirements,
+        # The first says that calls which meet do as if one came after the other; the rest, what a loser is told.
+        requirements=contract.conflict_requirements[:1],
         profiles=tuple(sorted(meeting.needs)),
         abilities=("points", "second_handle"),
         config={BUSY_TIMEOUT_MS: 0},
         handles=("A", "B"),
     )
-    steps = (*first.steps[:-1], Frozen(f"f{number}", held, (meanwhile,), point=1))
+    reads = (case_of(contract, path, (), "").steps[-1] for path in meeting.reads)
+    afterwards = (evolve(read, id=f"s{n}") for n, read in enumerate(reads, start=number + 2))
+    steps = (*first.steps[:-1], Frozen(f"f{number}", held, (meanwhile,), point=1), *afterwards)
     return compacted(Case(header, steps), binding.omitted)
 
 
-def keep(binding: Binding, found: Iterable[Meeting], folder: Path) -> int:
+def keep(binding: Binding, groups: Iterable[Sequence[Meeting]], folder: Path) -> int:
     """Write the cases of meetings in place of those that are there; how many.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    texts = [write(case_from(binding, meeting)) for meeting in found]
+    texts = [write(case) for case in cases_from(binding, groups)]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{binding.name}{SUFFIX}").write_text("".join(texts), encoding="utf-8", newline="\n")
     return len(texts)

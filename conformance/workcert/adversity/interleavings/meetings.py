@@ -6,7 +6,8 @@ meet in a state is looked up there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import product
 from typing import Final, TypeAlias
 
 from attrs import evolve, field, frozen
@@ -30,16 +31,22 @@ Cells: TypeAlias = tuple[Raw, ...]
 @frozen
 class Meeting:
     """Two calls in one state; the first writes something there. ``held`` and ``other``: the path to each, equal
-    but for the last step. ``kind``: what each does there. ``needs``: the profiles that a store must claim."""
+    but for the last step; ``reads``: the paths to what shows afterwards what no record shows. ``needs``: the profiles
+    that a store must claim.
+
+    ``kind``: what each does there. ``errors``: what each is refused with that succeeds there, once the other has been
+    made. ``one_record``: both write the same.
+    """
 
     held: Path
     other: Path
+    reads: tuple[Path, ...]
+    needs: frozenset[str]
     kind: tuple[Cells, Cells]
+    errors: tuple[Cells, Cells]
     both_succeed: bool
     both_act: bool
     one_record: bool
-    """Both write the same one."""
-    needs: frozenset[str]
 
     @property
     def names(self) -> tuple[str, str]:
@@ -96,34 +103,33 @@ def meetings(
         configurations: in the order in which they count.
         limit: how many states of each to look at.
     """
-    found: dict[tuple[str, str, Cells, Cells], list[Meeting]] = {}
+    found: dict[Hashable, list[Meeting]] = {}
     for configuration in sorted(configurations, key=lambda each: each.aside):
         breadth = Breadth(binding.contract, configuration, limit, needs=Needs(binding))
         breadth.run()
-        for meeting in _in(breadth, found):
-            found.setdefault((*meeting.names, *meeting.kind), []).append(meeting)
+        _add_those_in(breadth, binding, found)
     return tuple(meeting for key in sorted(found, key=str) for meeting in found[key])
 
 
-def _in(breadth: Breadth, found: dict[tuple[str, str, Cells, Cells], list[Meeting]]) -> Iterator[Meeting]:
+def _add_those_in(breadth: Breadth, binding: Binding, found: dict[Hashable, list[Meeting]]) -> None:
     claimed = _claimed(breadth)
+    looked_at: set[Hashable] = set()
     for number in range(breadth.looked_at):
-        state = breadth.states[number]
-        acting = list(_calls(breadth, state))
-        seen: set[tuple[str, str, Cells, Cells]] = set()
-        for first in acting:
-            for second in acting:
-                if not first.writes or (second.writes and first.name > second.name):
-                    continue
-                key = (first.name, second.name, first.cells, second.cells)
-                if key in seen or not _meet(breadth, state, first, second):
-                    continue
-                needs = claimed[number] | first.needs | second.needs
-                names = breadth.needs.names(needs)
-                if any(each.needs <= names for each in found.get(key, ())):
-                    continue
-                seen.add(key)
-                yield _meeting(breadth, number, first, second, names)
+        acting = list(_calls(breadth, breadth.states[number]))
+        for first, second in product(acting, acting):
+            ends = (first.offered, *first.leaves, second.offered, *second.leaves)
+            needs = claimed[number] | first.needs | second.needs
+            if not first.writes or (second.writes and first.name > second.name) or (*ends, needs) in looked_at:
+                continue
+            # Two calls that come to the same ends do the same to each other, as far as anybody wants to know here.
+            looked_at.add((*ends, needs))
+            errors = _meet(breadth, breadth.states[number], first, second)
+            if errors is None:
+                continue
+            one_record = not first.writes.isdisjoint(second.writes)
+            known = found.setdefault((first.name, second.name, first.cells, second.cells, errors, one_record), [])
+            if not any(each.needs <= breadth.needs.names(needs) for each in known):
+                known.append(_meeting(breadth, binding, number, first, second, errors, needs))
 
 
 def _claimed(breadth: Breadth) -> dict[int, int]:
@@ -171,53 +177,99 @@ def _is_pass(breadth: Breadth, acting: _Acting) -> bool:
     return isinstance(breadth.contract.operation(breadth.contract.resolved(acting.offered.call).name), Batch | Draw)
 
 
-def _meet(breadth: Breadth, state: Numbers, first: _Acting, second: _Acting) -> bool:
+def _meet(breadth: Breadth, state: Numbers, first: _Acting, second: _Acting) -> tuple[Cells, Cells] | None:
+    """What each is refused with once the other has been made; None where neither makes a difference to the other."""
     if not second.writes:
-        return not first.refused and not first.writes.isdisjoint(second.reads)
-    if not first.writes.isdisjoint(second.writes):
-        return True
-    return _changes(breadth, state, first, second) or _changes(breadth, state, second, first)
+        comes_by = not first.refused and not first.writes.isdisjoint(second.reads)
+        return ((), ()) if comes_by else None
+    ends = [_after(breadth, state, one, other) for one, other in ((second, first), (first, second))]
+    unchanged = all(
+        found.changes == leaf.changes and _errors(found) == _errors(leaf)
+        for each, leaves in zip((first, second), ends, strict=True)
+        for found, leaf in zip(leaves, each.leaves, strict=True)
+    )
+    if unchanged and first.writes.isdisjoint(second.writes):
+        return None
+    of_first, of_second = (tuple(error for leaf in leaves for error in _errors(leaf)) for leaves in ends)
+    return of_first, of_second
 
 
-def _changes(breadth: Breadth, state: Numbers, first: _Acting, second: _Acting) -> bool:
-    """What the second does is another thing when the first has been made."""
-    if first.writes.isdisjoint(second.reads):
-        return False
+def _after(breadth: Breadth, state: Numbers, made: _Acting, then: _Acting) -> tuple[Node, ...]:
+    """The ends of a call when another has been made before it."""
+    if made.writes.isdisjoint(then.reads):
+        return then.leaves
     after = list(state)
-    for leaf in first.leaves:
+    for leaf in made.leaves:
         for place, number in leaf.changes or ():
             after[place] = number
-    then = tuple(after)
-    for part, leaf in zip(second.offered.parts, second.leaves, strict=True):
-        found = breadth.memo.follow(part.root, then) or breadth.memo.decide(part, then).leaf
-        if found.changes != leaf.changes or _errors(found) != _errors(leaf):
-            return True
-    return False
+    memo, numbers = breadth.memo, tuple(after)
+    return tuple(memo.follow(part.root, numbers) or memo.decide(part, numbers).leaf for part in then.offered.parts)
 
 
-def _errors(leaf: Node) -> list[Raw]:
-    return [target for target in leaf.targets if target[0] == ERROR]
+def _errors(leaf: Node) -> Cells:
+    return tuple(target for target in leaf.targets if target[0] == ERROR)
 
 
-def _meeting(breadth: Breadth, number: int, first: _Acting, second: _Acting, needs: frozenset[str]) -> Meeting:
-    ways: list[Way] = [(number, each.place, each.which) for each in (first, second)]
-    held, other = (evolve(path_to(breadth, way), needs=needs) for way in ways)
-    succeed = not first.refused and not second.refused
-    both_act, one_record = bool(second.writes), not first.writes.isdisjoint(second.writes)
-    return Meeting(held, other, (first.cells, second.cells), succeed, both_act, one_record, needs)
+def _meeting(
+    breadth: Breadth,
+    binding: Binding,
+    number: int,
+    first: _Acting,
+    second: _Acting,
+    errors: tuple[Cells, Cells],
+    needs: int,
+) -> Meeting:
+    hidden = frozenset(
+        place for place in first.writes | second.writes if not binding.legible(breadth.configuration.keys[place])
+    )
+    names = breadth.needs.names(needs)
+    shown = list(_showing(breadth, binding, breadth.states[number], hidden, needs)) if hidden else []
+    ways: list[Way] = [(number, each.place, each.which) for each in (first, second, *shown)]
+    held, other, *reads = (evolve(path_to(breadth, way), needs=names) for way in ways)
+    return Meeting(
+        held,
+        other,
+        tuple(reads),
+        names,
+        (first.cells, second.cells),
+        errors,
+        both_succeed=not first.refused and not second.refused,
+        both_act=bool(second.writes),
+        one_record=not first.writes.isdisjoint(second.writes),
+    )
 
 
-def _pair(meeting: Meeting) -> tuple[str, str]:
-    first, second = sorted(meeting.names)
-    return first, second
+def _showing(
+    breadth: Breadth, binding: Binding, state: Numbers, hidden: frozenset[int], needs: int
+) -> Iterator[_Acting]:
+    """The first of each kind of reading that comes to one of these records and needs no more than is needed anyway."""
+    told: set[str] = set()
+    for which, offered in enumerate(breadth.calls_in(0, 0)):
+        ends = [_end(breadth, part.root, state) for part in offered.parts]
+        if offered.call.name not in binding.reads or offered.call.name in told or None in ends:
+            continue
+        found = [end for end in ends if end is not None]
+        reading = _Acting(
+            0, which, offered, tuple(leaf for leaf, _ in found), frozenset().union(*(r for _, r in found))
+        )
+        if not reading.refused and not hidden.isdisjoint(reading.reads) and covers(needs, reading.needs):
+            told.add(offered.call.name)
+            yield reading
 
 
-def chosen(found: Sequence[Meeting]) -> tuple[Meeting, ...]:
-    """Of each pair one meeting, the one that shows most: both succeed and act, and it is near; and for a pass one more,
-    in which it finds something only because it comes between."""
-    best: dict[tuple[tuple[str, str], bool], list[Meeting]] = {}
+def chosen(found: Sequence[Meeting]) -> tuple[tuple[Meeting, ...], ...]:
+    """Of each pair one meeting, the one that shows most: both succeed and act, and it is near. One more for each set of
+    errors that one of both would meet behind the other, and for a pass that finds something only because it comes
+    between. Each again for stores that claim less, the one first that needs most to be claimed.
+    """
+    best: dict[Hashable, list[Meeting]] = {}
     for meeting in sorted(found, key=lambda each: (not each.both_succeed, not each.one_record, len(each.held.steps))):
-        kept = best.setdefault((_pair(meeting), meeting.both_act), [])
+        codes = _codes(meeting) if meeting.both_succeed and meeting.both_act else frozenset()
+        kept = best.setdefault((*sorted(meeting.names), meeting.both_act, *sorted(codes)), [])
         if not any(each.needs <= meeting.needs for each in kept):
             kept.append(meeting)
-    return tuple(meeting for key in sorted(best) for meeting in best[key])
+    return tuple(tuple(best[key]) for key in sorted(best, key=str))
+
+
+def _codes(meeting: Meeting) -> frozenset[str]:
+    return frozenset(name[-1] for each in meeting.errors for _kind, name in each)

@@ -7,7 +7,7 @@ from typing import Final
 
 from attrs import define, evolve, field
 
-from workcert.adversity.interleavings.library import case_from, kept
+from workcert.adversity.interleavings.library import cases_from, kept
 from workcert.adversity.interleavings.meetings import meetings
 from workcert.adversity.part import SUITE, Part
 from workcert.backends.protocol import Ability
@@ -63,12 +63,14 @@ def asked(backend: LoadedBackend, options: Options) -> Sequence[Case]:
     if options.effort is Effort.DEEP:
         from workcert.search.command import CONFIGURATIONS
 
-        every = tuple(case_from(binding, each) for each in meetings(binding, CONFIGURATIONS[binding.name]))
-        return [case for case in every if backend.profiles.issuperset(case.header.profiles)]
-    fitting = [case for case in kept(binding.name) if backend.profiles.issuperset(case.header.profiles)]
-    # Of one pair there are several where the nearest needs much; who has that is shown enough by it.
-    first = list({case.header.name: case for case in reversed(fitting)}.values())[::-1]
-    return first[options.seed % SAMPLE :: SAMPLE] if options.effort is Effort.QUICK else first
+        every = meetings(binding, CONFIGURATIONS[binding.name])
+        return list(cases_from(binding, ([each] for each in every if each.needs <= backend.profiles)))
+    fitting = (case for case in kept(binding.name) if backend.profiles.issuperset(case.header.profiles))
+    first: dict[str, Case] = {}
+    for case in fitting:
+        first.setdefault(case.header.name, case)
+    cases = list(first.values())
+    return cases[options.seed % SAMPLE :: SAMPLE] if options.effort is Effort.QUICK else cases
 
 
 def beside_reopening(cases: Sequence[Case]) -> Iterator[Case]:
@@ -86,14 +88,12 @@ def beside_reopening(cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _frozen(case: Case) -> Frozen:
-    step = case.steps[-1]
-    assert isinstance(step, Frozen)
-    return step
+    return next(step for step in case.steps if isinstance(step, Frozen))
 
 
 def _with(case: Case, step: Frozen, name: str = "", title: str = "") -> Case:
     header = evolve(case.header, name=name or case.header.name, title=title or case.header.title)
-    return Case(header, (*case.steps[:-1], step))
+    return Case(header, tuple(step if isinstance(each, Frozen) else each for each in case.steps))
 
 
 def turned(case: Case) -> Case | None:
@@ -111,8 +111,7 @@ def turned(case: Case) -> Case | None:
 def at_pause(case: Case) -> Case:
     """The same for a store that can only be held between reading and writing."""
     step = evolve(_frozen(case), point=None)
-    header = evolve(case.header, abilities=("pause", "second_handle"))
-    return Case(header, (*case.steps[:-1], step))
+    return _with(evolve(case, header=evolve(case.header, abilities=("pause", "second_handle"))), step)
 
 
 @define(eq=False)

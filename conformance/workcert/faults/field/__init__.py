@@ -7,7 +7,7 @@ from typing import Final
 
 from workcert.binding import Binding
 from workcert.faults.fault import Fault
-from workcert.faults.field import budgets, clocks, keys, leases, outcomes, queues, races, rates, restarts
+from workcert.faults.field import budgets, clocks, crashes, keys, leases, outcomes, queues, races, rates, restarts
 from workcert.faults.field.model import Seen
 
 SEEN: Final[Mapping[str, tuple[Seen, ...]]] = {
@@ -19,6 +19,7 @@ SEEN: Final[Mapping[str, tuple[Seen, ...]]] = {
         *outcomes.WORKLOAD,
         *restarts.WORKLOAD,
         *races.WORKLOAD,
+        *crashes.WORKLOAD,
     ),
     "jobs": (
         *leases.JOBS,
@@ -30,6 +31,7 @@ SEEN: Final[Mapping[str, tuple[Seen, ...]]] = {
         *outcomes.JOBS,
         *restarts.JOBS,
         *races.JOBS,
+        *crashes.JOBS,
     ),
 }
 """By contract, its faults by area."""
