@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from workspec.jobs.vocabulary import Outcome, State, StoreUnavailable
+from workspec.jobs.vocabulary import JobError, Outcome, State, StoreUnavailable
+from workstore.sqlite.connection import Connection
 from workstore.sqlite.jobs import JobStore, outcomes
+from workstore.sqlite.jobs.transactions import JobTransaction
 
 from .jobs_driver import NOTHING_DONE, T0, Driver, duplicate, envelope, invalid, lease_rejected, ref, refusal
 
@@ -222,7 +224,9 @@ def test_a_handle_that_closes_or_a_transaction_that_is_dropped_rolls_back(path: 
 def test_a_process_that_ends_rolls_back(path: Path, jobs: Driver) -> None:
     program = """
 import os, sys
+from workstore.sqlite.connection import Connection
 from workstore.sqlite.jobs import JobStore, outcomes
+from workstore.sqlite.jobs.transactions import JobTransaction
 store = JobStore.open(sys.argv[1])
 transaction = store.begin()
 assert store.claim_effect(transaction=transaction, key="k")
@@ -363,3 +367,36 @@ def test_a_completion_that_fails_half_way_loses_the_transaction_and_an_earlier_o
     assert jobs.counts() == {"running": 1}
     jobs.ack(claim, Outcome.SUCCESS)
     assert jobs.counts() == {"completed": 1}
+
+
+def test_a_handle_that_is_closed_while_it_begins_leaves_no_lock(
+    jobs: Driver, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Connection.begin
+
+    def closed_meanwhile(connection: Connection) -> None:
+        begin(connection)
+        jobs.store.close()
+
+    monkeypatch.setattr(Connection, "begin", closed_meanwhile)
+    with pytest.raises(StoreUnavailable, match="was closed meanwhile") as raised:
+        jobs.store.begin()
+    assert raised.value.definite
+    with JobStore.open(path, synchronous="NORMAL", busy_timeout_ms=0) as after:
+        after.enqueue(envelopes=[envelope("x")])
+
+
+def test_a_transaction_that_is_ended_by_the_end_of_its_handle_says_so(
+    jobs: Driver, other: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = jobs.store.begin()
+
+    def closed_meanwhile(_self: JobTransaction, _connection: Connection) -> None:
+        jobs.store.close()
+
+    monkeypatch.setattr(JobTransaction, "_count_successes", closed_meanwhile)
+    with pytest.raises(StoreUnavailable, match="is closed"):
+        put(jobs, transaction, "x")
+    with pytest.raises(JobError, match="foreign_transaction"):
+        transaction.commit()
+    assert other.state("x") is None

@@ -14,7 +14,6 @@ from workspec.jobs.vocabulary import JobError, LeaseRef
 from workspec.workload.vocabulary import WorkloadError
 from workstore.backends import SqliteBackend, SqliteJobsBackend
 
-
 BEHIND = 4
 
 
@@ -47,7 +46,7 @@ class Around:
         return self.calls % number == 0
 
 
-# Jobs ------------------------------------------------------------------------------------------------------------------
+# Jobs -----------------------------------------------------------------------------------------------------------
 
 
 class EarlyJobs(Around):
@@ -118,7 +117,7 @@ def holds(handle: Any, lease: LeaseRef) -> bool:
     return current(handle, lease.job_id) == lease
 
 
-# Workload --------------------------------------------------------------------------------------------------------------
+# Workload -------------------------------------------------------------------------------------------------------
 
 
 class EarlyWorkload(Around):
@@ -173,7 +172,6 @@ class DoublingWorkload(Around):
 @define
 class WrongJobs(SqliteJobsBackend):
     around: type[Around] = field(kw_only=True)
-    dbapi: None = None
 
     def open(self, place: Place, config: Mapping[str, Any]) -> Any:
         return self.around(super().open(place, config))
@@ -182,7 +180,6 @@ class WrongJobs(SqliteJobsBackend):
 @define
 class WrongWorkload(SqliteBackend):
     around: type[Around] = field(kw_only=True)
-    dbapi: None = None
 
     def open(self, place: Place, config: Mapping[str, Any]) -> Any:
         return self.around(super().open(place, config))

@@ -7,12 +7,20 @@ from typing import Final
 
 from workcert.adversity import interleavings, parallel
 from workcert.adversity.crashes import CRASHES, DAMAGED_FILES, FAILING_DISKS
+from workcert.adversity.handles import HANDLES
 from workcert.adversity.part import SUITE, Part
 from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Emit, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
 
-PARTS: Final[tuple[Part, ...]] = (interleavings.PART, parallel.PART, CRASHES, DAMAGED_FILES, FAILING_DISKS)
+PARTS: Final[tuple[Part, ...]] = (
+    interleavings.PART,
+    parallel.PART,
+    CRASHES,
+    DAMAGED_FILES,
+    FAILING_DISKS,
+    HANDLES,
+)
 
 
 def run_adversity(store: StoreUnderTest, options: Options, emit: Emit) -> None:

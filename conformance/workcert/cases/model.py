@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
@@ -103,13 +104,15 @@ class Inject:
 @frozen
 class Together:
     """Calls at once; those on one handle are made one after the other, in the order of writing. Every round runs the
-    whole case on a fresh store. ``apart``: each handle is in a process of its own."""
+    whole case on a fresh store. ``shared``: all on one handle and at once, which may refuse a call that meets another
+    one. ``apart``: each handle is in a process of its own."""
 
     id: str
     calls: tuple[Call, ...]
     rounds: int = 1
     expect_one_of: tuple[tuple[Expectation, ...], ...] | None = None
     note: str | None = None
+    shared: bool = False
     apart: bool = False
 
 
@@ -180,17 +183,57 @@ class Damage:
     note: str | None = None
 
 
+class Way(StrEnum):
+    """How a handle is used that was opened for another use."""
+
+    OTHER_THREAD = "other_thread"
+    """By a thread that has not opened it."""
+    FORKED = "forked"
+    """By a process that was forked when it was open."""
+    CLOSED = "closed"
+    CLOSED_TWICE = "closed_twice"
+    CLOSED_MEANWHILE = "closed_meanwhile"
+    """Closed by another thread while it is held in the call, after it has read and before it commits."""
+    RESTARTED_MEANWHILE = "restarted_meanwhile"
+    """All others on the store are closed and opened again while it is held so."""
+    LEFT_OPEN = "left_open"
+    """A transaction: nobody ends it before its process ends."""
+
+
+@frozen
+class Misuse:
+    """The step is made in this way: right, or refused clearly and without a trace. A closed handle is opened again at
+    its next use."""
+
+    id: str
+    step: Call | Transaction
+    way: Way
+    note: str | None = None
+
+
 @frozen
 class Repeat:
     """``steps``, ``times`` times over; `unrolled` gives them one by one."""
 
     id: str
     times: int
-    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash | Damage, ...]
+    steps: tuple[Call | Restart | Inject | Together | Frozen | Transaction | Crash | Damage | Misuse, ...]
     note: str | None = None
 
 
-Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction | Crash | Damage
+NEEDED_BY: Final[Mapping[Way, set[str]]] = {
+    Way.FORKED: {"kill"},
+    Way.LEFT_OPEN: {"kill"},
+    Way.CLOSED: {"second_handle"},
+    Way.CLOSED_TWICE: {"second_handle"},
+    Way.CLOSED_MEANWHILE: {"second_handle"},
+    Way.RESTARTED_MEANWHILE: {"second_handle"},
+}
+"""The abilities without which a handle cannot be used in this way."""
+HOLDING: Final = frozenset({Way.CLOSED_MEANWHILE, Way.RESTARTED_MEANWHILE})
+"""These hold a call, by the ability ``pause``, or ``points`` where that is not there."""
+
+Plain: TypeAlias = Call | Restart | Reopen | Inject | Together | Frozen | Transaction | Crash | Damage | Misuse
 Step: TypeAlias = Plain | Repeat
 
 
@@ -211,6 +254,8 @@ def within(step: Step) -> tuple[Plain, ...]:
             return (*calls, *after)
         case Crash(step=killed):
             return () if killed is None else (killed,)
+        case Misuse(step=made):
+            return (made,)
         case Repeat(steps=steps):
             return steps
     return ()
@@ -258,6 +303,8 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed |= {"kill", "restart"}
             case Together(apart=True):
                 needed.add("kill")
+            case Misuse(way=way):
+                needed |= NEEDED_BY.get(way, set())
     return frozenset(needed)
 
 
@@ -273,6 +320,6 @@ def _named(step: Any, names: Mapping[str, str]) -> Any:
         case Transaction(calls=calls, after=after):
             changes["calls"] = tuple(_named(call, names) for call in calls)
             changes["after"] = tuple(_named(call, names) for call in after)
-        case Crash(step=killed) if killed is not None:
-            changes["step"] = _named(killed, names)
+        case Crash(step=made) | Misuse(step=made) if made is not None:
+            changes["step"] = _named(made, names)
     return attrs.evolve(step, **changes)

@@ -24,12 +24,14 @@ from workcert.cases.model import (
     Frozen,
     Header,
     Inject,
+    Misuse,
     Reopen,
     Repeat,
     Restart,
     Step,
     Together,
     Transaction,
+    Way,
     every_step,
     required_abilities,
 )
@@ -38,7 +40,19 @@ from workcert.codec import CodecError, parse_json
 
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
-_KINDS: Final = ("call", "restart", "inject", "together", "frozen", "tx", "crash", "damage", "repeat", "reopen")
+_KINDS: Final = (
+    "call",
+    "restart",
+    "inject",
+    "together",
+    "frozen",
+    "tx",
+    "crash",
+    "damage",
+    "misuse",
+    "repeat",
+    "reopen",
+)
 _HEADER: Final = frozenset(
     {"format", "contract", "name", "title", "requirements", "profiles", "abilities"} | {"config", "handles", "digest"}
 )
@@ -46,11 +60,12 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "call": frozenset({"id", "on", "call", "args", "expect", "record", "of", "version", "note"}),
     "restart": frozenset({"id", "restart", "note"}),
     "inject": frozenset({"id", "on", "inject", "version", "note"}),
-    "together": frozenset({"id", "together", "rounds", "expect_one_of", "apart", "note"}),
+    "together": frozenset({"id", "together", "rounds", "expect_one_of", "shared", "apart", "note"}),
     "frozen": frozenset({"id", "frozen", "during", "point", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
     "crash": frozenset({"id", "crash", "point", "disk", "note"}),
     "damage": frozenset({"id", "damage", "how", "at", "length", "note"}),
+    "misuse": frozenset({"id", "misuse", "way", "note"}),
     "repeat": frozenset({"id", "repeat", "steps", "note"}),
     "reopen": frozenset({"id", "on", "reopen", "note"}),
 }
@@ -166,6 +181,8 @@ class _Steps(Reader):
             raise self.fault(f"a {kind} step inside a {inside} step", "put only calls there")
         if inside == "crash" and kind not in ("call", "tx"):
             raise self.fault(f"a {kind} step inside a crash step", f'put a call or a tx there, or "{OPENING}"')
+        if inside == "misuse" and kind not in ("call", "tx"):
+            raise self.fault(f"a {kind} step inside a misuse step", "put a call or a tx there")
         if inside == "repeat" and kind == "repeat":
             raise self.fault("a repeat inside a repeat", "write the inner one out")
         timed = {self.contract.time} if kind in ("call", "tx") else set()
@@ -193,6 +210,8 @@ class _Steps(Reader):
                 return self.transaction(raw, step_id, note)
             case "crash":
                 return self.crash(raw, step_id, note)
+            case "misuse":
+                return self.misuse(raw, step_id, note)
             case "damage":
                 return self.damage(raw, step_id, note)
         return self.repeat(raw, step_id, note)
@@ -286,11 +305,15 @@ class _Steps(Reader):
         for each in self.need(raw, "together", list, "a step"):
             inner = self.object(each, "a step of together")
             # They run at once, so that none can wait for the answer of another caller; only for its own.
-            self.answered = before | own.get(str(inner.get("on")), set())
+            self.answered = before | (set() if raw.get("shared") else own.get(str(inner.get("on")), set()))
             calls.append(self.bare(self.step(inner, inside="together"), ("expect", "record", "version")))
             own.setdefault(calls[-1].on, set()).add(calls[-1].id)
-        if len(own) < 2:
-            raise self.fault("together needs calls on two handles or more", "name more handles")
+        shared = raw.get("shared", False)
+        if type(shared) is not bool:
+            raise self.fault("'shared' is neither true nor false", "leave it out, or write true")
+        if len(calls) < 2 or (len(own) != 1 if shared else len(own) < 2):
+            cause = "together needs calls on two handles or more, or two calls on one that is shared"
+            raise self.fault(cause, "name one handle" if shared else "name more handles")
         if self.contract.instant is None and len({call.at for call in calls}) > 1:
             raise self.fault("calls at once with different times", "a store has one clock; give them all one instant")
         self.answered = before | {call.id for call in calls}
@@ -300,8 +323,10 @@ class _Steps(Reader):
         apart = raw.get("apart", False)
         if type(apart) is not bool:
             raise self.fault(f"apart {apart!r}", "write true, or leave it out")
+        if apart and shared:
+            raise self.fault("calls on one handle that is in several processes", "write shared or apart")
         allowed = self.allowed(raw["expect_one_of"], len(calls)) if "expect_one_of" in raw else None
-        return Together(step_id, tuple(calls), rounds, allowed, note, apart)
+        return Together(step_id, tuple(calls), rounds, allowed, note, shared, apart)
 
     def allowed(self, raw: Any, width: int) -> tuple[tuple[Expectation, ...], ...]:
         rows = raw if isinstance(raw, list) else []
@@ -406,6 +431,20 @@ class _Steps(Reader):
         if type(at) is not int or type(length) is not int or min(at, length) < 0:
             raise self.fault("'at' or 'length' of a damage step", "write integers from 0, in bytes")
         return Damage(step_id, file, how, at, length, note)
+
+    def misuse(self, raw: dict[str, Any], step_id: str, note: str | None) -> Misuse:
+        name = self.need(raw, "way", str, "a misuse step")
+        if name not in frozenset(Way):
+            raise self.fault(f"unknown way {name!r}", f"known are {listed(way.value for way in Way)}")
+        way = Way(name)
+        step = self.step(self.object(raw["misuse"], "the step of a misuse"), inside="misuse")
+        if isinstance(step, Transaction) != (way is Way.LEFT_OPEN):
+            raise self.fault(f"a step that cannot be misused by {way.value}", "left_open takes a tx, the others a call")
+        if isinstance(step, Call):
+            self.bare(step, ("expect", "record", "of", "version"))
+        elif step.after:
+            raise self.fault("'after' of a transaction that is left open", "it has no end")
+        return Misuse(step_id, step, way, note)
 
     def repeat(self, raw: dict[str, Any], step_id: str, note: str | None) -> Repeat:
         times = self.need(raw, "repeat", int, "a step")

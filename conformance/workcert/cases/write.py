@@ -17,6 +17,7 @@ from workcert.cases.model import (
     Frozen,
     Header,
     Inject,
+    Misuse,
     Ok,
     Reopen,
     Repeat,
@@ -71,6 +72,8 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written = {"id": step.id, "together": [_step(call, time) for call in step.calls], "rounds": step.rounds}
             if step.apart:
                 written["apart"] = True
+            if step.shared:
+                written["shared"] = True
             if step.expect_one_of is not None:
                 written["expect_one_of"] = [[_expectation(e) for e in row] for row in step.expect_one_of]
         case Frozen():
@@ -94,6 +97,8 @@ def _step(step: Step, time: str) -> dict[str, Any]:
                 written["disk"] = step.disk
         case Damage():
             written = {"id": step.id, "damage": step.file, "how": step.how, "at": step.at, "length": step.length}
+        case Misuse():
+            written = {"id": step.id, "misuse": _step(step.step, time), "way": step.way.value}
         case Repeat():
             written = {"id": step.id, "repeat": step.times, "steps": [_step(inner, time) for inner in step.steps]}
     return written if step.note is None else {**written, "note": step.note}

@@ -24,6 +24,7 @@ from workcert.children.messages import (
     Close,
     Died,
     End,
+    Forked,
     Make,
     Open,
     Reached,
@@ -215,6 +216,17 @@ class Child:
         """Make a call; ``inside``: with the transaction of `begin`. Otherwise as `open`."""
         self.ask(Make(name, dict(arguments), instant, kill_at, watch, inside))
         return self.answer()
+
+    def forked(self, name: str, arguments: Mapping[str, Any], instant: int | None = None) -> Ended:
+        """The same in a process that is forked from the child while its handle is open, and ends then."""
+        self.ask(Forked(Make(name, dict(arguments), instant)))
+        return self.answer()
+
+    def leave(self) -> None:
+        """Let it end by itself, with whatever it has open; when this returns it is gone."""
+        if not self._connection.closed:
+            self._connection.close()
+            self._family.bury(self, patient=True)
 
     def stop_clock(self, instant: int) -> Ended:
         """Stop the clock of a store that has one, as a call at this instant does before it."""

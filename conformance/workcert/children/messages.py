@@ -34,6 +34,13 @@ class Make:
 
 
 @frozen
+class Forked:
+    """The call in a process that is forked for it and has the handle open; it closes it afterwards, and ends."""
+
+    call: Make
+
+
+@frozen
 class Begin:
     """Begin a transaction; it is the child's own, since it cannot leave the process."""
 
@@ -62,7 +69,7 @@ class StopClock:
     instant: int
 
 
-Request: TypeAlias = "Open | Make | Begin | End | Close | StopClock"
+Request: TypeAlias = "Open | Make | Forked | Begin | End | Close | StopClock"
 
 
 @frozen

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
@@ -20,6 +22,7 @@ from workcert.children.messages import (
     Begin,
     Close,
     End,
+    Forked,
     Make,
     Open,
     Reached,
@@ -30,6 +33,7 @@ from workcert.children.messages import (
 )
 from workcert.children.points import commit_order, watching
 from workcert.raised import told
+from workcert.run import calling
 from workcert.run.calling import Answered, Crashed, Observed, Unavailable, observe
 from workcert.watched import Promised, installed
 
@@ -161,6 +165,8 @@ def _answered(served: Served, connection: Connection, request: Request) -> Reply
                 return _reply(refused)
             inside = request.inside
             return _watched(served, connection, request, lambda: served.make(name, arguments, instant, inside))
+        case Forked(call):
+            return _reply(forked(lambda: served.make(call.name, call.arguments, call.instant), served.close))
         case Begin():
             return _watched(served, connection, request, served.begin)
         case End(how):
@@ -168,6 +174,32 @@ def _answered(served: Served, connection: Connection, request: Request) -> Reply
         case Close():
             return _reply(served.close())
     raise AssertionError(f"unknown request {request!r}")
+
+
+def forked(make: Callable[[], Observed], close: Callable[[], Observed]) -> Observed:
+    """A call made by a process that is forked from this one, which then closes the handle that both have open."""
+    ours, theirs = Pipe(duplex=False)
+    pid = os.fork()
+    if not pid:
+        try:
+            # By then nobody waits for it any more.
+            signal.alarm(math.ceil(2 * calling.CALL_LIMIT_S))
+            ours.close()
+            theirs.send(_reply(make()).observed)
+            close()
+        finally:
+            # Nothing of this process may be ended twice.
+            os._exit(0)
+    theirs.close()
+    try:
+        observed: Observed | None = ours.recv()
+    except (EOFError, OSError):
+        observed = None
+    _, status = os.waitpid(pid, 0)
+    if observed is not None:
+        return observed
+    how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no signal"
+    return Crashed(f"SystemError: the forked process ended by {how} before it had answered", ElsewhereError(how))
 
 
 def _watched(

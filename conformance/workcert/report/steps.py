@@ -8,7 +8,19 @@ from typing import Any, Final
 import attrs
 
 from workcert.binding import Binding
-from workcert.cases.model import Call, Case, Crash, Frozen, Inject, Plain, Reopen, Together, Transaction, unrolled
+from workcert.cases.model import (
+    Call,
+    Case,
+    Crash,
+    Frozen,
+    Inject,
+    Misuse,
+    Plain,
+    Reopen,
+    Together,
+    Transaction,
+    unrolled,
+)
 from workcert.explaining.model import AT, ON, Explanation, Path, Spot
 from workcert.judge.verdict import END, StepRun
 from workcert.ordinary import HAPPENS_AT
@@ -108,7 +120,7 @@ def _calls(step: Plain) -> Iterator[Call]:
             yield from step.calls
         case Transaction():
             yield from (*step.calls, *step.after)
-        case Crash() if step.step is not None:
+        case Crash() | Misuse() if step.step is not None:
             yield from _calls(step.step)
 
 
@@ -146,6 +158,10 @@ def _rows(
             yield _row(n, run, names, "inject", f"state={written(record.get('state'))}", "")
         case Crash():
             yield from _killed(binding, n, run, step, calls, names)
+        case Misuse(step=Call() as made):
+            yield _row(n, run, names, f"{run.call}, {run.note}", arguments(binding, made, calls), _time(run, binding))
+        case Misuse():
+            yield _row(n, run, names, f"{run.call}, {run.note}", "", _time(run))
         case None if run.call == END:
             yield StepRow(n, "", "", "", "after the last step", "", "", "", "")
         case _:

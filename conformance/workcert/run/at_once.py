@@ -45,15 +45,21 @@ Asking: TypeAlias = Callable[[Call, ModelCall], "tuple[Observed, int | None]"]
 """Makes a call; what came of it, and the place of what it committed."""
 
 
-def run_at_once(execution: Execution, calls: Sequence[Call], *, apart: bool) -> list[Ran]:
-    """The calls of a block, in the order of writing. ``apart``: by processes of their own.
+def run_at_once(execution: Execution, calls: Sequence[Call], *, apart: bool = False, shared: bool = False) -> list[Ran]:
+    """The calls of a block, in the order of writing. ``apart``: by processes of their own; ``shared``: each by a thread
+    of its own, all on one handle.
 
     Raises:
         BackendError: a process of its own cannot be had, or lies about an ability.
     """
-    own = {on: [call for call in calls if call.on == on] for on in dict.fromkeys(call.on for call in calls)}
+    own: dict[str, list[Call]] = {}
+    for call in calls:
+        own.setdefault(call.id if shared else call.on, []).append(call)
     with contextlib.ExitStack() as stack:
-        askings = {on: stack.enter_context(_child(execution)) if apart else _handle(execution, on) for on in own}
+        askings = {
+            on: stack.enter_context(_child(execution)) if apart else _handle(execution, own[on][0].on, shared)
+            for on in own
+        }
         moment: Callable[[], int] = time.monotonic_ns if apart else count(1).__next__
         ready: list[str] = []
         callers = [_Caller(execution, on, own, askings[on], moment, ready) for on in own]
@@ -118,11 +124,11 @@ def typed_call(execution: Execution, step: Call) -> tuple[ModelCall, int] | None
     return call, execution.binding.contract.instant(call, step.at)
 
 
-def _handle(execution: Execution, on: str) -> Asking:
-    """A handle in this process."""
+def _handle(execution: Execution, on: str, shared: bool) -> Asking:
+    """A handle in this process. Of one that is shared nobody knows which of its calls was the last."""
     store = execution.store
     handle = store.handle(on)
-    tells = store.tells_commits
+    tells = store.tells_commits and not shared
 
     def ask(step: Call, call: ModelCall) -> tuple[Observed, int | None]:
         seen = observe(store.backend, handle, step.call, execution.keywords(step, call))

@@ -11,12 +11,16 @@ from attrs import frozen
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import WISHES
 from workcert.cases.model import (
+    HOLDING,
     Case,
     Crash,
     Frozen,
+    Misuse,
     Plain,
+    Step,
     Together,
     Transaction,
+    Way,
     calls_of,
     every_step,
     required_abilities,
@@ -53,13 +57,24 @@ def lacking(case: Case, backend: LoadedBackend) -> str:
     options = sorted(set(case.header.config) - backend.configurable - WISHES)
     if options and backend.binding.configured:
         return f"the backend cannot be opened with {', '.join(options)} (configurable)"
-    killed = any(isinstance(step, Crash) for step in every_step(case.steps))
+    if holds(case) and not (backend.can("pause") or backend.can("points")):
+        return "the backend lacks the ability pause, and points too"
+    killed = any(_is_elsewhere(step) for step in every_step(case.steps))
     if killed and cannot(backend):
         return cannot(backend)
     abilities = sorted({*required_abilities(case), *case.header.abilities} - backend.abilities)
     if abilities:
         return f"the backend lacks the ability {', '.join(abilities)}"
     return ""
+
+
+def holds(case: Case) -> bool:
+    """A handle of it is misused while it is held in a call."""
+    return any(isinstance(step, Misuse) and step.way in HOLDING for step in every_step(case.steps))
+
+
+def _is_elsewhere(step: Step) -> bool:
+    return isinstance(step, Crash) or (isinstance(step, Misuse) and step.way in (Way.FORKED, Way.LEFT_OPEN))
 
 
 NO_METHOD: Final = "the store has no "
@@ -119,7 +134,7 @@ def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
     if not backend.can("pause"):
         return
     for block in blocks:
-        if len(block.calls) == 2:
+        if len(block.calls) == 2 and not block.shared:
             first, second = block.calls
             yield _with(case, block, Frozen(block.id, first, (second,), block.note))
             yield _with(case, block, Frozen(block.id, second, (first,), block.note))
@@ -127,8 +142,9 @@ def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
 
 def _turned(case: Case, blocks: Sequence[Together]) -> Case:
     for block in blocks:
-        handles = list(dict.fromkeys(call.on for call in block.calls))[::-1]
-        places = [place for on in handles for place, call in enumerate(block.calls) if call.on == on]
+        callers = [call.id if block.shared else call.on for call in block.calls]
+        turned = list(dict.fromkeys(callers))[::-1]
+        places = [place for on in turned for place, caller in enumerate(callers) if caller == on]
         expected = block.expect_one_of
         combinations = None if expected is None else tuple(tuple(each[i] for i in places) for each in expected)
         calls = tuple(block.calls[place] for place in places)
@@ -145,7 +161,8 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     try:
         is_made = bool(case.steps) and isinstance(case.steps[0], Crash) and case.steps[0].step is None
         begin = store.fresh if is_made else store.begin
-        begin(case.header.config, watched=is_watched(case) or (has_callers(case) and store.backend.can("commit_order")))
+        seen = is_watched(case) or (holds(case) and not store.backend.can("pause"))
+        begin(case.header.config, watched=seen or (has_callers(case) and store.backend.can("commit_order")))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
         execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on
         for name in () if is_made else case.header.handles:
@@ -181,7 +198,7 @@ def is_watched(case: Case) -> bool:
 
 def has_callers(case: Case) -> bool:
     """Some block of it has callers with several calls each: the order of commits shortens the search of an order."""
-    blocks = (step.calls for step in every_step(case.steps) if isinstance(step, Together))
+    blocks = (step.calls for step in every_step(case.steps) if isinstance(step, Together) and not step.shared)
     return any(len({call.on for call in calls}) < len(calls) for calls in blocks)
 
 

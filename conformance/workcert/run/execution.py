@@ -9,7 +9,18 @@ import attrs
 from attrs import define, field
 
 from workcert.binding import WISHES, Binding
-from workcert.cases.model import Call, Crash, Damage, Frozen, Inject, Plain, Restart, Together, Transaction
+from workcert.cases.model import (
+    Call,
+    Crash,
+    Damage,
+    Frozen,
+    Inject,
+    Misuse,
+    Plain,
+    Restart,
+    Together,
+    Transaction,
+)
 from workcert.codec import CodecError, structure
 from workcert.judge.comparing import Stale
 from workcert.judge.judge import Judge, Judged
@@ -27,6 +38,7 @@ from workcert.run.holding import Held, run_held
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
+from workcert.run.misuse import run_misuse
 from workcert.run.naming import as_the_case_says
 from workcert.run.others import compare_rows, compare_snapshot
 from workcert.run.present import PresentState
@@ -124,7 +136,7 @@ class Execution:
                 return self._restart(step)
             case Inject():
                 return self._inject(step)
-            case Frozen() | Together() if self.other_states:
+            case Frozen() | Together() | Misuse() if self.other_states:
                 return self.left_out(step, "nothing has told yet which of two states a killed process has left behind")
             case Frozen(point=None):
                 return run_frozen(self, step)
@@ -136,6 +148,8 @@ class Execution:
                 return run_transaction(self, step)
             case Crash():
                 return run_crash(self, step)
+            case Misuse():
+                return run_misuse(self, step)
             case Damage():
                 return run_damage(self, step)
         raise AssertionError(f"unknown step {step!r}")

@@ -17,8 +17,9 @@ from workcert.linear import FitsNone, Made
 from workcert.linear.lanes import drawn
 from workcert.references import Refused
 from workcert.run.at_once import run_at_once
-from workcert.run.calling import Answered, Observed, observe
+from workcert.run.calling import Answered, Observed, Unavailable, observe
 from workcert.run.literal import brief, expectation_differences
+from workcert.run.misuse import ACCIDENTS, kind_of
 from workcert.run.others import stray_rows
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
@@ -110,11 +111,11 @@ def _combined(step: Frozen, held: StepRun, during: Sequence[StepRun]) -> StepRun
 def run_together(execution: Execution, step: Together) -> StepRun:
     if execution.binding.has_clock and len({call.at for call in step.calls}) > 1:
         return execution.left_out(step, "a store has one clock: calls at once are made at one instant")
-    alone = len({call.on for call in step.calls}) == len(step.calls)
+    alone = step.shared or len({call.on for call in step.calls}) == len(step.calls)
     why = _why_not(execution, step, step.calls if alone else _first_of_each(step.calls))
     if isinstance(why, StepRun):
         return attrs.evolve(why, id=step.id)
-    ran = run_at_once(execution, step.calls, apart=step.apart)
+    ran = run_at_once(execution, step.calls, apart=step.apart, shared=step.shared)
     execution.rows.clear()
     for each in ran:
         if each.made is None:
@@ -123,14 +124,13 @@ def run_together(execution: Execution, step: Together) -> StepRun:
             check_referred(execution.store.backend, each.step.call, each.made.seen)
     made = [each for each in ran if each.made is not None]
     history = [each.made for each in made if each.made is not None]
-    # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
-    # written in the header of its case.
-    rest = partial(stray_rows, execution)
-    failure, furthest = judge_history(execution.judge, history, execution.read, rest)
-    if failure is not None and furthest is not None and len({call.on for call in step.calls}) <= MOST_LANES:
-        failure = _as_drawn(failure, history, furthest, [f"{each.step.id} {each.step.call}" for each in made])
     seen = [None if each.made is None else each.made.seen for each in ran]
-    if failure is None and execution.literal and step.expect_one_of is not None:
+    refused, failure = _refused(execution, history) if step.shared else (frozenset[int](), None)
+    if failure is None:
+        titles = [f"{each.step.id} {each.step.call}" for index, each in enumerate(made) if index not in refused]
+        history = [one for index, one in enumerate(history) if index not in refused]
+        failure = _judged(execution, history, titles)
+    if failure is None and not refused and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, seen)
     execution.history.append(execution.judge.state)
     arguments = {each.step.id: {} if each.made is None else each.made.call.arguments for each in ran}
@@ -139,9 +139,38 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     return StepRun(step.id, "", step.calls[0].at, names, arguments, shown, None, (), failure, note=TOGETHER)
 
 
+def _judged(execution: Execution, history: Sequence[Made], names: Sequence[str]) -> Failure | None:
+    """Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
+    written in the header of its case."""
+    rest = partial(stray_rows, execution)
+    failure, furthest = judge_history(execution.judge, history, execution.read, rest)
+    if failure is None or furthest is None or len({made.caller for made in history}) > MOST_LANES:
+        return failure
+    return _as_drawn(failure, history, furthest, names)
+
+
 def _first_of_each(calls: Sequence[Call]) -> list[Call]:
     """The first call of each caller: what the later ones are, their answers say."""
     return list({call.on: call for call in reversed(calls)}.values())[::-1]
+
+
+def _refused(execution: Execution, history: Sequence[Made]) -> tuple[frozenset[int], Failure | None]:
+    """Which calls on one handle were refused because they met another one, by an exception of one kind for all."""
+    observed = [made.seen for made in history if made.seen is not None]
+    kinds = [kind_of(seen) for seen in observed]
+    found = {kind for kind in kinds if kind}
+    ids = execution.binding.contract.conflict_requirements
+    accident = next((seen for seen, kind in zip(observed, kinds, strict=True) if kind in ACCIDENTS), None)
+    if accident is not None:
+        text = f"calls at once on one handle: the store raised {getattr(accident, 'text', '')}, which refuses nothing"
+        return frozenset(), Failure(ids, Kind.CRASH, text)
+    if len(found) > 1:
+        text = f"calls at once on one handle were refused by exceptions of several kinds: {', '.join(sorted(found))}"
+        return frozenset(), Failure(ids, Kind.CRASH, text)
+    if any(isinstance(seen, Unavailable) and not seen.definite for seen in observed):
+        text = "a call at once with others on one handle was refused without saying that nothing was written"
+        return frozenset(), Failure(ids, Kind.CRASH, text)
+    return frozenset(index for index, kind in enumerate(kinds) if kind), None
 
 
 def _why_not(execution: Execution, step: Together, calls: Sequence[Call]) -> StepRun | None:

@@ -72,6 +72,7 @@ class StoreUnderTest:
     """Some record has been read back: where none ever was, it is the read that is wrong, and no ability."""
     _watching: contextlib.ExitStack = field(factory=contextlib.ExitStack)
     _children: Children | None = None
+    _is_fresh_needed: bool = False
     _is_watched: bool = False
     """The calls of its handles are seen, as far as the backend lets the kit see them."""
 
@@ -102,7 +103,7 @@ class StoreUnderTest:
         self._examples += 1
         wanted = self._taken(config or {})
         reusable = self._place is not None and self._handles and wanted == self.config and watched == self._is_watched
-        if reusable and self.backend.can("reset") and self._examples % FRESH_EVERY:
+        if reusable and not self._is_fresh_needed and self.backend.can("reset") and self._examples % FRESH_EVERY:
             self._reset()
             return
         self.fresh(wanted, watched=watched)
@@ -115,7 +116,7 @@ class StoreUnderTest:
     def fresh(self, config: Mapping[str, Any] | None = None, *, watched: bool = False) -> None:
         """A store at a place that was never used."""
         self._leave()
-        self._is_watched = watched
+        self._is_watched, self._is_fresh_needed = watched, False
         if watched and self.backend.dbapi is not None:
             self._watching.enter_context(installed(self.backend.dbapi))
         self.config = self._taken(config or {})
@@ -193,6 +194,29 @@ class StoreUnderTest:
             raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
         is_seen = self._is_watched and self.backend.dbapi is not None
         return WatchedHandle(opened) if is_seen else Synchronous(opened)
+
+    def held(self, name: str) -> Any:
+        """The handle of this name, None where it is not open."""
+        return self._handles.get(name)
+
+    def replace(self, name: str, handle: Any) -> None:
+        """Another handle in the place of that of this name. The place is not used for a further example."""
+        self.let_go(name)
+        self._handles[name] = handle
+        self._is_fresh_needed = True
+
+    def let_go(self, name: str) -> None:
+        """The handle of this name is closed, and opened again at its next use."""
+        found = self._handles.pop(name, None)
+        if hasattr(found, "close"):
+            with contextlib.suppress(Exception):
+                found.close()
+
+    def reopen_others(self, name: str) -> None:
+        """All handles but this one are closed and opened again."""
+        for other in [each for each in self._handles if each != name]:
+            self.let_go(other)
+            self.handle(other)
 
     def reader(self) -> Any:
         """A handle that only the judge uses, where a second one can be had: reading on the acting handle would

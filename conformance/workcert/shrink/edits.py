@@ -15,6 +15,7 @@ from workcert.cases.model import (
     Damage,
     Frozen,
     Inject,
+    Misuse,
     Reopen,
     Repeat,
     Restart,
@@ -152,17 +153,18 @@ def producers(case: Case) -> Mapping[str, tuple[Call, ...]]:
                 case Call():
                     found[step.id] = answered
                     answered = (*answered, step)
-                case Together(calls=calls):
+                case Together(calls=calls, shared=shared):
                     for place, call in enumerate(calls):
-                        found[call.id] = (*answered, *(each for each in calls[:place] if each.on == call.on))
+                        own = (each for each in calls[:place] if each.on == call.on and not shared)
+                        found[call.id] = (*answered, *own)
                     answered = (*answered, *calls)
                 case Frozen(frozen=held, during=during):
                     found[held.id] = answered
                     answered = (*walk(during, answered), held)
                 case Transaction(calls=calls, after=after):
                     answered = walk((*calls, *after), answered)
-                case Crash(step=killed) if killed is not None:
-                    answered = walk((killed,), answered)
+                case Crash(step=made) | Misuse(step=made) if made is not None:
+                    answered = walk((made,), answered)
                 case Repeat(steps=body):
                     walk(body, answered)
         return answered
@@ -188,7 +190,7 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
         match step:
             case Together(calls=calls):
                 left = _changed(calls, change)
-                if len({call.on for call in left}) < 2:
+                if len(left if step.shared else {call.on for call in left}) < 2:
                     kept += left
                     continue
                 # Rows of allowed outcomes have one column for each call.
@@ -205,8 +207,8 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
                 left, then = _changed(calls, change), _changed(after, change)
                 if left or then:
                     kept.append(attrs.evolve(step, calls=left, after=then))
-            case Crash(step=killed) if killed is not None:
-                inside = _changed((killed,), change)
+            case Crash(step=made) | Misuse(step=made) if made is not None:
+                inside = _changed((made,), change)
                 kept += [attrs.evolve(step, step=inside[0])] if inside else []
             case Repeat(steps=body):
                 left = _changed(body, change)

@@ -14,6 +14,7 @@ from workcert.cases.model import (
     Crash,
     Frozen,
     Inject,
+    Misuse,
     Reopen,
     Repeat,
     Restart,
@@ -53,6 +54,8 @@ def unwrap(attempt: Attempt) -> None:
                     continue
                 if point is not None:
                     attempt.lowest(1, point, partial(_held_at, step_id))
+            case Misuse(step=made):
+                attempt.take(with_steps(attempt.case, step_id, (made,)))
             case Crash() as step:
                 _unwrap_crash(attempt, step)
             case Repeat() as step:

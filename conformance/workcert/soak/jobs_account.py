@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import Found
+from workcert.judge.hidden import shows
 from workcert.raised import told
 from workcert.soak.accounts import Account, Finding, Findings, broken_invariants, by_subject, crashes
 from workcert.soak.notes import Deed
@@ -164,11 +165,15 @@ class _Accounting:
             self.findings.add("JOB-ENQ-02", job, f"{job} is stored, and all that submitted it were refused")
         self.submitted.add(job)
         self.rows += 1
-        self.standing[STANDS.get(row.state, "waiting")] += 1
+        if shows(row, ("state",)):
+            self.standing[STANDS.get(row.state, "waiting")] += 1
+            self._state(job, story, row)
+        else:
+            self.standing["not shown"] += 1
         for requirement, text in broken_invariants(self.backend.binding, row):
             self.findings.add(requirement, job, f"the row of {job} breaks: {text}")
-        self._state(job, story, row)
-        self._counters(job, story, row)
+        if shows(row, ("attempt", "crash_attempt")):
+            self._counters(job, story, row)
 
     def _gone(self, job: str, story: Sequence[Deed], asks: Sequence[Deed]) -> None:
         self.submitted.add(job)
@@ -207,6 +212,8 @@ class _Accounting:
         if not successes:
             self.findings.add("JOB-GEN-01", job, f"{job} is completed, and no worker reported a success")
             return
+        if not shows(row, ("result.content",)):
+            return
         result = getattr(row.result, "content", None)
         stored = None if result is None else bytes(result).decode(errors="replace")
         wanted = {deed.about["result"] for deed in ([told_success] if told_success is not None else successes)}
@@ -244,7 +251,8 @@ class _Accounting:
 
 
 def _record(found: Found) -> Any:
-    return evolve(found.record, history=tuple(found.record.history))
+    """Anything else than a row with a record is a finding of who reads it."""
+    return found.record
 
 
 def _numbers(deed: Deed, job: str) -> list[int]:

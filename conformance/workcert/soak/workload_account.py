@@ -10,6 +10,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from workcert.backends.registry import LoadedBackend
+from workcert.judge.hidden import shows
 from workcert.raised import told
 from workcert.soak.accounts import Account, Findings, broken_invariants, by_subject, crashes
 from workcert.soak.notes import Deed
@@ -20,6 +21,10 @@ STANDS: Final = {"SUCCEEDED": "finished", "DEAD_LETTER": "dead", "CANCELLED": "c
 FENCED: Final = frozenset({"start", "heartbeat", "checkpoint", "complete", "fail", "acknowledge_cancel"})
 PASSES: Final = frozenset({"recover_expired", "enforce_deadlines"})
 LOST: Final = "WRK-INV-14"
+ATTEMPTS: Final = tuple(
+    f"attempts[].{name}"
+    for name in ("attempt_id", "claim_id", "worker_id", "fencing_token", "status", "started_at", "ended_at")
+)
 
 
 def subjects(deed: Deed) -> Iterator[str]:
@@ -139,6 +144,15 @@ class _Accounting:
     # What the record shows -------------------------------------------------------------------------------------------
 
     def _row(self, workload: str, story: Sequence[Deed], row: Any) -> None:
+        """As far as the record shows it."""
+        if shows(row, ATTEMPTS):
+            self._attempts(workload, story, row)
+        if shows(row, ("result.result_id",)):
+            self._result(workload, story, row)
+        if shows(row, ("execution_history[].to_state", "execution_history[].evidence")):
+            self._operators(workload, story, row)
+
+    def _attempts(self, workload: str, story: Sequence[Deed], row: Any) -> None:
         attempts = {attempt.fencing_token: attempt for attempt in row.attempts}
         untold = sum(deed.call == "claim" and deed.open for deed in story)
         given = {deed.answer[1]: deed for deed in story if deed.call == "claim" and deed.ok}
@@ -151,11 +165,11 @@ class _Accounting:
             text = f"{workload} has {len(attempts)} attempts; {len(given)} claims were given and {untold} not answered"
             self.findings.add("WRK-INV-05 WRK-GEN-02", workload, text)
         self._reports(workload, story, row, attempts)
-        self._result(workload, story, row)
-        self._operators(workload, story, row)
 
     def _reports(self, workload: str, story: Sequence[Deed], row: Any, attempts: Mapping[int, Any]) -> None:
-        kept = {(point.attempt_id, point.state) for point in row.checkpoints if isinstance(point.state, str)}
+        tells_points = shows(row, ("checkpoints[].attempt_id", "checkpoints[].state"))
+        points = row.checkpoints if tells_points else ()
+        kept = {(point.attempt_id, point.state) for point in points if isinstance(point.state, str)}
         for deed in story:
             attempt = attempts.get(deed.about.get("token", 0))
             if attempt is None or not deed.ok:
@@ -165,7 +179,7 @@ class _Accounting:
                 "fail": attempt.ended_at is None,
                 "complete": attempt.status != "SUCCEEDED",
                 "acknowledge_cancel": attempt.ended_at is None,
-                "checkpoint": (attempt.attempt_id, deed.about.get("state")) not in kept,
+                "checkpoint": tells_points and (attempt.attempt_id, deed.about.get("state")) not in kept,
             }
             if lost.get(deed.call, False):
                 text = (

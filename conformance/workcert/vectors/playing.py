@@ -16,6 +16,7 @@ from workcert.cases.model import (
     Damage,
     Frozen,
     Inject,
+    Misuse,
     Plain,
     Restart,
     Together,
@@ -86,6 +87,8 @@ class _Player:
                     raise NotExportable("calls at once: their order is the store's, and so is what follows")
                 case Crash():
                     raise NotExportable("a process that is killed: what it leaves behind is one of two states")
+                case Misuse():
+                    raise NotExportable("a handle that is misused: a store may refuse that in its own way")
                 case Damage():
                     raise NotExportable("a file that is damaged: what a store can make of it is its own affair")
                 case Frozen(point=int()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -44,6 +45,8 @@ class Handle:
         self._clock = Clock()
         self._connection = Connection(settings, _CONTRACT)
         self._transactions: WeakSet[JobTransaction] = WeakSet()
+        self._closing = threading.Lock()
+        self._is_closed = False
         self._spare = Spare()
 
     @classmethod
@@ -88,7 +91,9 @@ class Handle:
     def close(self) -> None:
         """Close the handle and roll back its open transactions; every later call raises `StoreUnavailable`. Closing
         twice is no fault."""
-        for transaction in list(self._transactions):
+        with self._closing:
+            self._is_closed, left_open = True, list(self._transactions)
+        for transaction in left_open:
             transaction.abandon()
         self._spare.close()
         self._connection.close()
@@ -114,8 +119,13 @@ class Handle:
         self._connection.refuse_closed()
         connection = self._spare.take() or Connection(self._settings, _CONTRACT)
         transaction = JobTransaction(connection, self._clock, self._spare.keep)
-        self._transactions.add(transaction)
-        return transaction
+        with self._closing:
+            if not self._is_closed:
+                self._transactions.add(transaction)
+                return transaction
+        # Another thread has closed the handle meanwhile, and could not know of this one, which holds the file's lock.
+        transaction.abandon()
+        raise StoreUnavailable(f"This handle on {self._settings.path} was closed meanwhile. Open the store anew.", True)
 
     def envelopes(self) -> list[Envelope]:
         """Every stored job in id order, whatever its state: what the assertions of tests ask (contract, 11.2)."""

@@ -23,7 +23,8 @@ class JobTransaction:
     """Open from `begin` to `commit` or `rollback`, on a connection that it has for itself.
 
     It holds the file's one write lock: every other writer, the handle that began it included, waits up to its busy
-    timeout. So a commit can always hold. One that is dropped, or open when the process ends, is rolled back.
+    timeout. So a commit can always hold. One that is dropped, or open when the process ends, is rolled back. Another
+    thread may end it at any point by closing the handle, so that each call looks at its connection once.
     """
 
     def __init__(self, connection: Connection, clock: Clock, give_back: Callable[[Connection], None]) -> None:
@@ -42,22 +43,24 @@ class JobTransaction:
         """Raises:
         JobError: Invalid (``foreign_transaction``), after commit or rollback.
         """
-        if self._connection is None:
+        self._own()
+
+    def _own(self) -> Connection:
+        connection = self._connection
+        if connection is None:
             raise invalid("foreign_transaction")
+        return connection
 
     def do(self, work: Callable[[sqlite3.Connection, int], Value]) -> Value:
         """One operation, at one instant; where it raises, it alone is undone (JOB-TXN-02)."""
-        if self._connection is None:
-            raise invalid("foreign_transaction")
-        self._count_successes(self._connection)
-        return self._connection.inside(lambda connection: work(connection, self._clock.now(connection)))
+        own = self._own()
+        self._count_successes(own)
+        return own.inside(lambda connection: work(connection, self._clock.now(connection)))
 
     def complete(self, policy: Policy, lease: LeaseRef, report: Report) -> None:
         """End a run that has succeeded. A refusal comes before anything is written, so it needs no savepoint; where
         the file fails, the transaction is lost."""
-        if self._connection is None:
-            raise invalid("foreign_transaction")
-        self._connection.inside_or_lose(
+        self._own().inside_or_lose(
             lambda connection: ack(connection, self._clock, policy, lease, report, self._successes.add)
         )
 
@@ -72,16 +75,15 @@ class JobTransaction:
             JobError: Invalid (``foreign_transaction``), when it has ended.
             StoreUnavailable: not definite only when the disk failed in the commit itself.
         """
-        if self._connection is None:
-            raise invalid("foreign_transaction")
+        own = self._own()
         try:
-            self._count_successes(self._connection)
-            self._connection.commit()
+            self._count_successes(own)
+            own.commit()
         except BaseException:
             self.abandon()
             raise
-        connection, self._connection = self._connection, None
-        self._give_back(connection)
+        self._connection = None
+        self._give_back(own)
 
     def rollback(self) -> None:
         """Leave no trace of it (JOB-TXN-01).

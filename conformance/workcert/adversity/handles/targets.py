@@ -1,0 +1,139 @@
+"""Of each operation the shortest way to a call that does something, or that shows something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+from attrs import frozen
+
+from workcert.backends.registry import LoadedBackend
+from workcert.binding import Binding
+from workcert.cases.cost import weight
+from workcert.cases.model import (
+    Call,
+    Case,
+    Header,
+    Inject,
+    Misuse,
+    Plain,
+    Restart,
+    Step,
+    Together,
+    Transaction,
+    Way,
+    required_abilities,
+    unrolled,
+)
+from workcert.run.case import lacking
+from workcert.shrink.loosening import bare
+from workcert.tour.library import every_case
+from workcert.vectors.playing import NotExportable, Played, play
+from workspec.core.choice import reference
+
+HEAVIEST: Final = 60
+"""The weight of a case that is looked through."""
+MOST_AFTERWARDS: Final = 3
+"""Steps of the case that are made afterwards, to see that the store goes on."""
+TRANSACTION: Final = "transaction"
+CLOCK: Final = frozenset({"freeze_clock", "advance_clock", "unfreeze_clock"})
+"""The clock that the kit itself stops before each call cannot be moved by a call that is made twice."""
+
+
+@frozen
+class Target:
+    """``before`` leads to the step, ``after`` goes on from it."""
+
+    operation: str
+    header: Header
+    before: tuple[Plain, ...]
+    step: Call | Transaction
+    after: tuple[Plain, ...]
+
+    def case(self, name: str, title: str, steps: tuple[Step, ...], handles: tuple[str, ...] = ()) -> Case:
+        """A case of these steps behind those that lead to them."""
+        contract = self.header.contract
+        header = attrs.evolve(
+            self.header,
+            name=f"{contract}/handles-{name}-{self.operation}".replace("_", "-"),
+            title=title,
+            requirements=(),
+            handles=tuple(dict.fromkeys((*self.header.handles, *handles))),
+        )
+        case = Case(header, (*self.before, *steps))
+        abilities = tuple(sorted({*_lasting(header), *required_abilities(case)}))
+        return Case(attrs.evolve(header, abilities=abilities), case.steps)
+
+
+def _lasting(header: Header) -> set[str]:
+    """What the whole case needed because of its handles may not be needed by its beginning."""
+    return set(header.abilities) - {"pause", "kill", "second_handle", "restart", "inject"}
+
+
+def targets(backend: LoadedBackend) -> tuple[Target, ...]:
+    """One for each operation, in the order of names."""
+    shortest: dict[str, tuple[int, Target]] = {}
+    for case in every_case(backend.binding.name):
+        if lacking(case, backend) or weight(case) > HEAVIEST:
+            continue
+        steps = tuple(unrolled(bare(case).steps))
+        for position, operation in _worth(backend.binding, case):
+            known = shortest.get(operation)
+            step = steps[position]
+            if (known is None or position < known[0]) and isinstance(step, Call | Transaction):
+                after = tuple(each for each in steps[position + 1 :] if isinstance(each, Call))[:MOST_AFTERWARDS]
+                target = Target(operation, case.header, steps[:position], step, after)
+                shortest[operation] = (position, target)
+    return tuple(target for _name, (_position, target) in sorted(shortest.items()))
+
+
+def _worth(binding: Binding, case: Case) -> Iterator[tuple[int, str]]:
+    try:
+        played = tuple(play(binding, case, reference))
+    except NotExportable:
+        return
+    for position, each in enumerate(played):
+        if all(isinstance(earlier.step, Call | Inject | Restart) for earlier in played[:position]):
+            operation = _does_something(binding, each)
+            if operation:
+                yield position, operation
+
+
+def _does_something(binding: Binding, played: Played) -> str:
+    step, changed = played.step, played.state is not played.before
+    if isinstance(step, Transaction) and changed:
+        return TRANSACTION
+    if not isinstance(step, Call) or step.call in CLOCK or (binding.has_clock and step.at is None):
+        return ""
+    shows = step.call in binding.reads and bool(played.state) and step.args.get("fresh") is not False
+    return step.call if changed or shows else ""
+
+
+def misused(target: Target, way: Way) -> Case:
+    """The call in a way, then the call again as it should be made, and what comes after it."""
+    step = target.step
+    unheard = _renamed(step, "misused")
+    title = f"{target.operation} on a handle that is used in another way than it was opened for: {way.value}"
+    steps = (Misuse(f"{step.id}_way", unheard, way), step, *target.after)
+    return target.case(way.value, title, steps, ("other",) if way is Way.RESTARTED_MEANWHILE else ())
+
+
+def shared(target: Target, rounds: int) -> Case | None:
+    """The call by two threads at once on one handle."""
+    step = target.step
+    if not isinstance(step, Call):
+        return None
+    calls = (step, attrs.evolve(step, id=f"{step.id}_too"))
+    block = Together("at_once", calls, rounds, shared=True)
+    title = f"{target.operation} by two threads at once on one handle"
+    return target.case("shared", title, (block, *target.after))
+
+
+def _renamed(step: Call | Transaction, suffix: str) -> Call | Transaction:
+    """Under other ids: what comes after refers to the answer of the call that is made as it should be."""
+    name = f"{step.id}_{suffix}"
+    if isinstance(step, Call):
+        return attrs.evolve(step, id=name)
+    calls = tuple(attrs.evolve(call, id=f"{call.id}_{suffix}") for call in step.calls)
+    return attrs.evolve(step, id=name, calls=calls, after=())
