@@ -152,12 +152,12 @@ BAD_FILES: list[tuple[str, str, int, str]] = [
     ("restart false", text_of({"id": "r", "restart": False}), 2, "'restart' is not true"),
     ("inject half a record", text_of({"id": "i", "on": "A", "inject": {}, "version": 1}), 2, "missing"),
     ("inject no version", text_of({"id": "i", "on": "A", "inject": {}}), 2, "'version' of an inject step"),
-    ("together alone", text_of({"id": "t", "together": [claim()]}), 2, "two calls or more"),
+    ("together alone", text_of({"id": "t", "together": [claim()]}), 2, "two handles or more"),
     (
         "together on one handle",
         text_of({"id": "t", "together": [claim(), claim("c2")]}),
         2,
-        "handle of its own",
+        "two handles or more",
     ),
     (
         "together depends",

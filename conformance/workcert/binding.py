@@ -5,7 +5,7 @@ The one place to extend when a contract joins; everything else in the kit is wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from workcert.cases.contracts import Contract as CallTable
 from workcert.cases.contracts import Signature
 from workspec.core.contract import Contract
 from workspec.core.record import Record
-from workspec.core.scope import Call
+from workspec.core.scope import Call, Scope
 
 
 def _nothing(_asked: Any) -> str:
@@ -24,6 +24,22 @@ def _nothing(_asked: Any) -> str:
 
 def _always(_key: str) -> bool:
     return True
+
+
+def _everything(_call: Call, _answer: Any) -> None:
+    """Any record."""
+
+
+def _as_it_is(record: Any, _moment: Hashable) -> Any:
+    return record
+
+
+def _no_moment(_scope: Scope) -> Hashable:
+    return None
+
+
+def _none_made(_answer: Any) -> tuple[str, ...]:
+    return ()
 
 
 BUSY_TIMEOUT_MS: Final = "busy_timeout_ms"
@@ -122,6 +138,21 @@ class Binding:
     """The profiles that the arguments of a call ask for, where its method alone does not tell."""
     reasons: frozenset[str] = frozenset()
     """What the ``reason`` of a refusal may be. One that is none of these is a store's own and is not compared."""
+
+    touched: Callable[[Call, Any], frozenset[str] | None] = _everything
+    """Names of all that a call with this answer reads or writes; calls whose names are not linked, by other calls or by
+    `linked`, know nothing of each other. None where it may be anything. The answer is None where there was none."""
+    linked: Callable[[Record], frozenset[str]] = lambda _record: frozenset()
+    """The names that hang together because of a record."""
+    creates: frozenset[str] = frozenset()
+    """The calls that make a record under an id that the store chooses."""
+    made_by: Callable[[Any], Sequence[str]] = _none_made
+    """From an answer to the keys of the records that the call has made."""
+    moment: Callable[[Scope], Hashable] = _no_moment
+    """What of a decision tells how long a record had grown by then."""
+    as_it_was: Callable[[Any, Hashable], Any] = _as_it_is
+    """Of a record that was read when further calls had changed it, what it showed at a moment, as far as it only ever
+    grows."""
 
     @property
     def has_clock(self) -> bool:

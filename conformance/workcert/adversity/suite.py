@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from workcert.adversity import interleavings
+from workcert.adversity import interleavings, parallel
 from workcert.adversity.crashes import CRASHES, DAMAGED_FILES, FAILING_DISKS
 from workcert.adversity.handles import HANDLES
 from workcert.adversity.part import SUITE, Part
@@ -13,7 +13,14 @@ from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Emit, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
 
-PARTS: Final[tuple[Part, ...]] = (interleavings.PART, CRASHES, DAMAGED_FILES, FAILING_DISKS, HANDLES)
+PARTS: Final[tuple[Part, ...]] = (
+    interleavings.PART,
+    parallel.PART,
+    CRASHES,
+    DAMAGED_FILES,
+    FAILING_DISKS,
+    HANDLES,
+)
 
 
 def run_adversity(store: StoreUnderTest, options: Options, emit: Emit) -> None:

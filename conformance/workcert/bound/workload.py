@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,9 +12,11 @@ from workcert.binding import Binding, Found
 from workcert.cases.contracts import contracts
 from workcert.ordinary import WORKLOAD_REQUEST
 from workspec.core.choice import UNSEEN
-from workspec.core.scope import Call
+from workspec.core.record import replaced
+from workspec.core.scope import Call, Scope
 from workspec.workload import facts, legacy, profiles, vocabulary
 from workspec.workload.contract import CONTRACT
+from workspec.workload.rules import scope_of, scope_of_terms
 
 
 def workload() -> Binding:
@@ -45,8 +48,61 @@ def workload() -> Binding:
         kept=(facts.Facts,),
         killed=("WRK-GEN-01", "WRK-INV-14"),
         creating=lambda name, record: vocabulary.Admitted(record, True) if name == "admit" else None,
+        touched=_touched,
+        linked=lambda record: frozenset(_names_of(record.facts)),
+        creates=frozenset({"admit"}),
+        made_by=lambda answer: (answer.workload.workload_id,) if isinstance(answer, vocabulary.Admitted) else (),
+        moment=_attempts_so_far,
+        as_it_was=_as_it_was,
         referred={"admit": ("workload.workload_id",), "claim": ("claim_id", "fencing_token")},
     )
+
+
+def _touched(call: Call, answer: Any) -> frozenset[str] | None:
+    """A claim reads what its work depends on as well: that hangs together with it since its admission."""
+    arguments = call.arguments
+    if call.name == "admit":
+        request, admitted = arguments["request"], getattr(answer, "workload", None)
+        names = [_scope_name(*scope_of(request)), *(each.workload_id for each in request.dependencies or ())]
+        if isinstance(admitted, vocabulary.Workload):
+            names.append(admitted.workload_id)
+        return frozenset(names)
+    if "workload_id" not in arguments:
+        return None
+    names = [arguments["workload_id"]]
+    return frozenset([*names, _result_name(arguments["result_id"])] if "result_id" in arguments else names)
+
+
+def _names_of(known: facts.Facts) -> Iterator[str]:
+    yield known.workload_id
+    yield _scope_name(*scope_of_terms(known.terms))
+    yield from (each.workload_id for each in known.terms.dependencies)
+    if known.result is not None:
+        yield _result_name(known.result.result_id)
+
+
+def _scope_name(*scope: str) -> str:
+    return f"scope {scope!r}"
+
+
+def _result_name(result_id: str) -> str:
+    return f"result {result_id!r}"
+
+
+def _attempts_so_far(scope: Scope) -> int | None:
+    return None if scope.facts is None else int(scope.facts.attempt_count)
+
+
+def _as_it_was(record: Any, count: Hashable) -> Any:
+    """Attempts up to the one that a call begins or is about, for later ones belong to later claims; without what is
+    written over: the status of an attempt, and when the next is due."""
+    if not isinstance(record, vocabulary.Workload) or not isinstance(record.attempts, Sequence):
+        return record
+    if not isinstance(count, int):
+        return record
+    hidden: Any = UNSEEN
+    attempts = tuple(evolve(each, status=hidden) for each in record.attempts[:count][-1:])
+    return replaced(record, {"attempts": attempts, "next_attempt_at": UNSEEN})
 
 
 def _read(handle: Any, key: str) -> Any:

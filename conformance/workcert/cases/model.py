@@ -103,8 +103,9 @@ class Inject:
 
 @frozen
 class Together:
-    """Calls at once, each on a handle of its own; every round runs the whole case on a fresh store. ``shared``: all on
-    one handle, which may refuse a call that meets another one."""
+    """Calls at once; those on one handle are made one after the other, in the order of writing. Every round runs the
+    whole case on a fresh store. ``shared``: all on one handle and at once, which may refuse a call that meets another
+    one. ``apart``: each handle is in a process of its own."""
 
     id: str
     calls: tuple[Call, ...]
@@ -112,6 +113,7 @@ class Together:
     expect_one_of: tuple[tuple[Expectation, ...], ...] | None = None
     note: str | None = None
     shared: bool = False
+    apart: bool = False
 
 
 @frozen
@@ -299,6 +301,8 @@ def required_abilities(case: Case) -> frozenset[str]:
                 needed.add("pause" if point is None else "points")
             case Crash() | Damage():
                 needed |= {"kill", "restart"}
+            case Together(apart=True):
+                needed.add("kill")
             case Misuse(way=way):
                 needed |= NEEDED_BY.get(way, set())
     return frozenset(needed)

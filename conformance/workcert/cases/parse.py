@@ -60,7 +60,7 @@ _MEMBERS: Final[Mapping[str, frozenset[str]]] = {
     "call": frozenset({"id", "on", "call", "args", "expect", "record", "of", "version", "note"}),
     "restart": frozenset({"id", "restart", "note"}),
     "inject": frozenset({"id", "on", "inject", "version", "note"}),
-    "together": frozenset({"id", "together", "rounds", "expect_one_of", "shared", "note"}),
+    "together": frozenset({"id", "together", "rounds", "expect_one_of", "shared", "apart", "note"}),
     "frozen": frozenset({"id", "frozen", "during", "point", "note"}),
     "tx": frozenset({"id", "on", "tx", "end", "after", "note"}),
     "crash": frozenset({"id", "crash", "point", "disk", "note"}),
@@ -301,25 +301,32 @@ class _Steps(Reader):
     def together(self, raw: dict[str, Any], step_id: str, note: str | None) -> Together:
         before = set(self.answered)
         calls: list[Call] = []
+        own: dict[str, set[str]] = {}
         for each in self.need(raw, "together", list, "a step"):
             inner = self.object(each, "a step of together")
+            # They run at once, so that none can wait for the answer of another caller; only for its own.
+            self.answered = before | (set() if raw.get("shared") else own.get(str(inner.get("on")), set()))
             calls.append(self.bare(self.step(inner, inside="together"), ("expect", "record", "version")))
-            # They run at once, so none can wait for the answer of another.
-            self.answered = set(before)
+            own.setdefault(calls[-1].on, set()).add(calls[-1].id)
         shared = raw.get("shared", False)
         if type(shared) is not bool:
             raise self.fault("'shared' is neither true nor false", "leave it out, or write true")
-        if len({call.on for call in calls}) != (1 if shared else len(calls)) or len(calls) < 2:
-            cause = "together needs two calls or more, each on a handle of its own, or all on one that is shared"
+        if len(calls) < 2 or (len(own) != 1 if shared else len(own) < 2):
+            cause = "together needs calls on two handles or more, or two calls on one that is shared"
             raise self.fault(cause, "name one handle" if shared else "name more handles")
         if self.contract.instant is None and len({call.at for call in calls}) > 1:
             raise self.fault("calls at once with different times", "a store has one clock; give them all one instant")
-        self.answered |= {call.id for call in calls}
+        self.answered = before | {call.id for call in calls}
         rounds = raw.get("rounds", 1)
         if type(rounds) is not int or rounds < 1:
             raise self.fault(f"rounds {rounds!r}", "write an integer from 1")
+        apart = raw.get("apart", False)
+        if type(apart) is not bool:
+            raise self.fault(f"apart {apart!r}", "write true, or leave it out")
+        if apart and shared:
+            raise self.fault("calls on one handle that is in several processes", "write shared or apart")
         allowed = self.allowed(raw["expect_one_of"], len(calls)) if "expect_one_of" in raw else None
-        return Together(step_id, tuple(calls), rounds, allowed, note, shared)
+        return Together(step_id, tuple(calls), rounds, allowed, note, shared, apart)
 
     def allowed(self, raw: Any, width: int) -> tuple[tuple[Expectation, ...], ...]:
         rows = raw if isinstance(raw, list) else []

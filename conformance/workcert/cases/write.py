@@ -70,6 +70,8 @@ def _step(step: Step, time: str) -> dict[str, Any]:
             written = {"id": step.id, "on": step.on, "inject": encode(step.record), "version": step.version}
         case Together():
             written = {"id": step.id, "together": [_step(call, time) for call in step.calls], "rounds": step.rounds}
+            if step.apart:
+                written["apart"] = True
             if step.shared:
                 written["shared"] = True
             if step.expect_one_of is not None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -16,18 +16,46 @@ from workspec.core.record import State
 from workspec.core.scope import Call
 
 OWN: Final = "(a name of its own)"
+NAMES: Final = frozenset({"id", "lease_id", "worker", "worker_id", "fingerprint"})
+"""The arguments, and the members of arguments, that name something and say nothing else: a kind or a text of an error
+that stands in one call alone decides what the call does."""
 
 
-def kinds_of(calls: Sequence[tuple[Call, int]], observed: Sequence[Observed], state: State) -> tuple[Hashable, ...]:
-    """A value for each call; two calls with equal values are interchangeable."""
-    named = [set(texts_in(call.arguments)) for call, _now in calls]
+def kinds_of(
+    calls: Sequence[tuple[Call, int]],
+    observed: Sequence[Observed | None],
+    state: State,
+    shown: Callable[[str], Any] = lambda _name: None,
+) -> tuple[Hashable, ...]:
+    """A value for each call; two calls with equal values are interchangeable. ``shown``: the record of this name when
+    all was over."""
+    named = [{*texts_in(call.arguments), *texts_in(seen)} for (call, _now), seen in zip(calls, observed, strict=True)]
     users = Counter(text for names in named for text in names)
     known = {text for key, record in state.items() for text in (key, *texts_in(record.facts))}
     kinds = []
-    for (call, now), seen, names in zip(calls, observed, named, strict=True):
-        own = {text for text in names if users[text] == 1 and not any(text in other for other in known)}
-        kinds.append(repr((call.name, now, masked(call.arguments, own), masked(seen, own))))
+    for (call, now), seen in zip(calls, observed, strict=True):
+        names = {text for text in names_in(call.arguments) if text and users[text] == 1}
+        own = {text for text in names if not any(text in other for other in known)}
+        records = [masked(shown(text), own) for text in sorted(own)]
+        kinds.append(repr((call.name, now, masked(call.arguments, own), masked(seen, own), records)))
     return tuple(kinds)
+
+
+def names_in(value: Any) -> Iterator[str]:
+    """The texts that stand where `NAMES` says."""
+    if isinstance(value, Mapping):
+        members = list(value.items())
+    elif attrs.has(type(value)):
+        members = [(member.name, getattr(value, member.name)) for member in attrs.fields(type(value))]
+    else:
+        members = []
+        for member in value if isinstance(value, list | tuple) else ():
+            yield from names_in(member)
+    for name, member in members:
+        if isinstance(member, str) and name in NAMES:
+            yield str(member)
+        else:
+            yield from names_in(member)
 
 
 def texts_in(value: Any) -> Iterator[str]:

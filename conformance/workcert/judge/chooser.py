@@ -44,8 +44,7 @@ class ObservingChooser:
         # A record is read only where the answer does not show the value: reading costs a call on the store.
         value = choice.observe(Seen(self.code, self.answer, None, self.record_of), scope)
         if value is UNSEEN:
-            record = self.record_of(scope.key)
-            value = choice.observe(Seen(self.code, self.answer, record, self.record_of), scope)
+            value = self.shown_by_record(choice, scope)
         admitted = getattr(self.answer, "workload", None)
         if value is UNSEEN and admitted is not None:
             # What reads leave out, the answer of an admission may hold.
@@ -58,3 +57,8 @@ class ObservingChooser:
             return value
         self.illegal.append(Illegal(choice, value, default, scope.key))
         return default
+
+    def shown_by_record(self, choice: Choice, scope: Scope) -> Any:
+        """The value as the addressed record shows it, `UNSEEN` where it does not."""
+        assert choice.observe is not None
+        return choice.observe(Seen(self.code, self.answer, self.record_of(scope.key), self.record_of), scope)

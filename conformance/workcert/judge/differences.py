@@ -32,6 +32,11 @@ def differences(expected: Any, seen: Any) -> tuple[Difference, ...]:
     return () if identical(expected, seen) else tuple(_walk("", expected, seen))
 
 
+def differ(expected: Any, seen: Any) -> bool:
+    """Whether there is a difference at all."""
+    return not identical(expected, seen) and next(_walk("", expected, seen), None) is not None
+
+
 def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
     if seen is UNSEEN or expected is UNSEEN or isinstance(expected, PRESUMED) or identical(expected, seen):
         return
@@ -54,8 +59,9 @@ def _members(path: str, names: Sequence[str], expected: Any, seen: Any) -> Itera
         yield Difference(path, expected, seen)
         return
     for name in names:
-        inner = f"{path}.{name}" if path else name
-        yield from _walk(inner, getattr(expected, name), getattr(seen, name))
+        mine, other = getattr(expected, name), getattr(seen, name)
+        if not identical(mine, other):
+            yield from _walk(f"{path}.{name}" if path else name, mine, other)
 
 
 def _mapping(path: str, expected: Mapping[str, Any], seen: Any) -> Iterator[Difference]:

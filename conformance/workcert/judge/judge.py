@@ -210,6 +210,14 @@ class Judge(Comparing):
             self.state = committed.state
         return committed, failure
 
+    def wrong_answer(
+        self, call: Call, now: int, observed: Observed, read: Read, chooser: ObservingChooser
+    ) -> Failure | None:
+        """Why a call that is made next does not answer so. Nothing is applied."""
+        contract = self.binding.contract
+        committed = commit(contract, self.state, decide(contract, self.state, call, now, chooser))
+        return self._judge_choices(chooser, committed) or self._judge_answer(committed, observed, read)
+
     def _chooser(
         self, observed: Observed, read: Read, otherwise: Mapping[str, Any] = MappingProxyType({})
     ) -> ObservingChooser:

@@ -1,7 +1,7 @@
 """Judging calls that ran at once: some serial order must explain every answer and every record.
 
 A call that lost its guard may have answered with the contract's conflict code; it then did nothing, and some other
-call of the group must have committed. Orders are searched depth first: a call comes next if its answer is the model's.
+call of the group must have committed. `workcert.linear` finds the order.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import Final
 
 from attrs import define, field, frozen
 
-from workcert.judge.alike import kinds_of
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure, Kind
+from workcert.linear import FitsAnOrder, FitsNone, Unknown, check
+from workcert.linear.history import Made as HistoryCall
 from workcert.run.calling import Crashed, Observed, Refusal, Unavailable
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed
@@ -39,30 +40,49 @@ def judge_together(
     read: Read,
     rest: Callable[[], Failure | None] = lambda: None,
 ) -> Failure | None:
-    """None if some order fits, else the failure of the order that came furthest. ``rest``: why the store is not as the
-    judge has it, in what no row shows.
+    """None if some order of calls that all ran at once fits, else the failure of the order that came furthest.
+    ``rest``: why the store is not as the judge has it, in what no row shows.
+
+    Raises:
+        Undecided: too many orders would have to be tried.
+    """
+    count = len(calls)
+    history = [
+        HistoryCall(str(index), call, now, seen, index, count + index)
+        for index, ((call, now), seen) in enumerate(zip(calls, observed, strict=True))
+    ]
+    failure, _found = judge_history(judge, history, read, rest)
+    return failure
+
+
+def judge_history(
+    judge: Judge,
+    history: Sequence[HistoryCall],
+    read: Read,
+    rest: Callable[[], Failure | None] = lambda: None,
+) -> tuple[Failure | None, FitsNone | None]:
+    """None if some order fits that real time allows, the judge left where it leads; else the failure of the order that
+    came furthest, and where that was. ``rest``: as `judge_together`.
 
     Raises:
         Undecided: too many orders would have to be tried.
     """
     contract = judge.binding.contract
-    for seen in observed:
-        if isinstance(seen, Crashed | Unavailable):
-            ids = contract.conflict_requirements
-            return Failure(ids, Kind.CRASH, f"a call at once with others: {seen.text}")
-    losers = {i for i, seen in enumerate(observed) if isinstance(seen, Refusal) and seen.code == contract.conflict_code}
-    winners = [index for index in range(len(calls)) if index not in losers]
-    if losers and not winners:
-        text = f"every call was refused with {contract.conflict_code}; nobody can have won"
-        return Failure(contract.conflict_requirements, Kind.ORDER, text)
-    search = Search(judge, calls, observed, read, kinds_of(calls, observed, judge.state), rest=rest)
-    if search.finds(frozenset(winners), []):
-        return None
-    cause = search.cause
-    assert cause is not None
+    for made in history:
+        if isinstance(made.seen, Crashed | Unavailable):
+            text = f"a call at once with others: {made.seen.text}"
+            return Failure(contract.conflict_requirements, Kind.CRASH, text), None
+    found = check(judge, history, read, MOST_DECISIONS, rest)
+    if isinstance(found, Unknown):
+        raise Undecided(found.reason)
+    if isinstance(found, FitsAnOrder):
+        judge.state = found.state
+        judge.note_versions(read)
+        return None, None
+    cause = found.cause
     text = f"no serial order of the calls explains what was seen; the best fails with: {cause.text}"
     ids = tuple(dict.fromkeys((*contract.conflict_requirements, *cause.requirements)))
-    return Failure(ids, Kind.ORDER, text, cause.differences)
+    return Failure(ids, Kind.ORDER, text, cause.differences), found
 
 
 @frozen(eq=False)

@@ -45,6 +45,8 @@ class Failure:
     kind: Kind
     text: str
     differences: tuple[Difference, ...] = ()
+    drawing: str = ""
+    """Lines that show how it came about, where a table of steps cannot: calls at once, by their callers."""
 
     @property
     def requirement(self) -> str:

@@ -61,6 +61,8 @@ def failure_text(
     ]
     if failure.also:
         parts.append(_wrapped(f"Also took part: {', '.join(failure.also)}", width))
+    if failure.drawing:
+        parts += ["", *failure.drawing]
     if failure.steps:
         parts += ["", step_table(failure.steps, width)]
         parts += ["", *(_wrapped(note, width) for note in notes(failure))] if notes(failure) else []

@@ -50,6 +50,7 @@ def failure_of(binding: Binding, ended: CaseEnded, number: int = 1) -> FailureRe
         provisional=requirement is not None and requirement.provisional,
         explained="" if ended.explanation is None else "whole" if ended.explanation.finished else "in part",
         free=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.free),
+        drawing=tuple(sentence(line, known) for line in failure.drawing.splitlines()),
         least=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.least),
         names=() if ended.explanation is None else tuple(spot.text for spot in ended.explanation.names),
     )

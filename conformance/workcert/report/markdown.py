@@ -156,6 +156,8 @@ def _failure(failure: FailureReport, backend: str) -> Iterator[str]:
             yield _text(" ".join(notes(failure)))
         if any(row.needed for row in failure.steps):
             yield _code(need_table(failure.steps, CODE_WIDTH))
+    if failure.drawing:
+        yield _code("\n".join(failure.drawing))
     if failure.differences:
         yield _code(difference_table(failure, CODE_WIDTH))
     command = replay_command(failure, backend, "")

@@ -234,6 +234,8 @@ class FailureReport:
     least: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     group: str = ""
+    drawing: tuple[str, ...] = ()
+    """Lines that show calls at once, by their callers."""
 
     @property
     def name(self) -> str:

@@ -142,9 +142,13 @@ def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
 
 def _turned(case: Case, blocks: Sequence[Together]) -> Case:
     for block in blocks:
+        callers = [call.id if block.shared else call.on for call in block.calls]
+        turned = list(dict.fromkeys(callers))[::-1]
+        places = [place for on in turned for place, caller in enumerate(callers) if caller == on]
         expected = block.expect_one_of
-        combinations = None if expected is None else tuple(each[::-1] for each in expected)
-        case = _with(case, block, attrs.evolve(block, calls=block.calls[::-1], expect_one_of=combinations))
+        combinations = None if expected is None else tuple(tuple(each[i] for i in places) for each in expected)
+        calls = tuple(block.calls[place] for place in places)
+        case = _with(case, block, attrs.evolve(block, calls=calls, expect_one_of=combinations))
     return case
 
 
@@ -157,7 +161,8 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     try:
         is_made = bool(case.steps) and isinstance(case.steps[0], Crash) and case.steps[0].step is None
         begin = store.fresh if is_made else store.begin
-        begin(case.header.config, watched=is_watched(case) or (holds(case) and not store.backend.can("pause")))
+        seen = is_watched(case) or (holds(case) and not store.backend.can("pause"))
+        begin(case.header.config, watched=seen or (has_callers(case) and store.backend.can("commit_order")))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
         execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on
         for name in () if is_made else case.header.handles:
@@ -189,6 +194,12 @@ def is_watched(case: Case) -> bool:
     """The calls of this case are seen at work, as far as the backend lets the kit see them."""
     held = (isinstance(step, Frozen) and step.point is not None for step in every_step(case.steps))
     return any(held) or not {"points", "commit_order"}.isdisjoint(case.header.abilities)
+
+
+def has_callers(case: Case) -> bool:
+    """Some block of it has callers with several calls each: the order of commits shortens the search of an order."""
+    blocks = (step.calls for step in every_step(case.steps) if isinstance(step, Together) and not step.shared)
+    return any(len({call.on for call in calls}) < len(calls) for calls in blocks)
 
 
 def is_reference(backend: LoadedBackend) -> bool:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from workcert.backends import coroutines
 from workcert.backends.registry import BackendError
 from workcert.cases.model import Call, Frozen, Together
-from workcert.judge.together import judge_together
+from workcert.judge.together import judge_history
 from workcert.judge.verdict import TOGETHER, Failure, Kind, StepRun
+from workcert.linear import FitsNone, Made
+from workcert.linear.lanes import drawn
+from workcert.references import Refused
+from workcert.run.at_once import run_at_once
 from workcert.run.calling import Answered, Observed, Unavailable, observe
 from workcert.run.literal import brief, expectation_differences
 from workcert.run.misuse import ACCIDENTS, kind_of
@@ -22,10 +25,12 @@ from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
 from workspec.core.interpreter import decide
 from workspec.core.rule import Batch
-from workspec.core.scope import Call as ModelCall
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
+
+MOST_LANES: Final = 8
+"""Of more callers no drawing is made: it would be wider than a page."""
 
 
 def run_frozen(execution: Execution, step: Frozen) -> StepRun:
@@ -106,48 +111,52 @@ def _combined(step: Frozen, held: StepRun, during: Sequence[StepRun]) -> StepRun
 def run_together(execution: Execution, step: Together) -> StepRun:
     if execution.binding.has_clock and len({call.at for call in step.calls}) > 1:
         return execution.left_out(step, "a store has one clock: calls at once are made at one instant")
-    prepared = [execution.prepare(call) for call in step.calls]
-    for each in prepared:
-        if isinstance(each, StepRun):
-            return attrs.evolve(each, id=step.id)
-    made = [each for each in prepared if not isinstance(each, StepRun)]
-    calls = made
-    why = execution.not_asserted(calls)
-    if why:
-        return execution.left_out(step, why, elsewhere=True)
-    observed = _at_once(execution, step.calls, [call for call, _ in calls])
+    alone = step.shared or len({call.on for call in step.calls}) == len(step.calls)
+    why = _why_not(execution, step, step.calls if alone else _first_of_each(step.calls))
+    if isinstance(why, StepRun):
+        return attrs.evolve(why, id=step.id)
+    ran = run_at_once(execution, step.calls, apart=step.apart, shared=step.shared)
     execution.rows.clear()
-    for call, seen in zip(step.calls, observed, strict=True):
-        check_referred(execution.store.backend, call.call, seen)
-        execution.put(call, seen)
-    refused, failure = _refused(execution, observed) if step.shared else (frozenset[int](), None)
-    if failure is not None:
-        return _ran_together(step, made, observed, failure)
-    calls = [call for index, call in enumerate(calls) if index not in refused]
-    # Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
-    # written in the header of its case.
-    judged = [seen for index, seen in enumerate(observed) if index not in refused]
-    failure = judge_together(execution.judge, calls, judged, execution.read, partial(stray_rows, execution))
+    for each in ran:
+        if each.made is None:
+            execution.answers.put(each.step.id, Refused("not_applicable"))
+        elif each.made.seen is not None:
+            check_referred(execution.store.backend, each.step.call, each.made.seen)
+    made = [each for each in ran if each.made is not None]
+    history = [each.made for each in made if each.made is not None]
+    seen = [None if each.made is None else each.made.seen for each in ran]
+    refused, failure = _refused(execution, history) if step.shared else (frozenset[int](), None)
+    if failure is None:
+        titles = [f"{each.step.id} {each.step.call}" for index, each in enumerate(made) if index not in refused]
+        history = [one for index, one in enumerate(history) if index not in refused]
+        failure = _judged(execution, history, titles)
     if failure is None and not refused and execution.literal and step.expect_one_of is not None:
-        failure = _check_combinations(execution, step, observed)
+        failure = _check_combinations(execution, step, seen)
     execution.history.append(execution.judge.state)
-    return _ran_together(step, made, observed, failure)
-
-
-def _ran_together(
-    step: Together,
-    calls: Sequence[tuple[ModelCall, int]],
-    observed: Sequence[Observed],
-    failure: Failure | None,
-) -> StepRun:
-    arguments = {call.id: made.arguments for call, (made, _) in zip(step.calls, calls, strict=True)}
+    arguments = {each.step.id: {} if each.made is None else each.made.call.arguments for each in ran}
     names = " | ".join(call.call for call in step.calls)
-    shown = Answered([brief(seen) for seen in observed])
+    shown = Answered(["not made" if one is None else brief(one) for one in seen])
     return StepRun(step.id, "", step.calls[0].at, names, arguments, shown, None, (), failure, note=TOGETHER)
 
 
-def _refused(execution: Execution, observed: Sequence[Observed]) -> tuple[frozenset[int], Failure | None]:
+def _judged(execution: Execution, history: Sequence[Made], names: Sequence[str]) -> Failure | None:
+    """Which calls met a conflict differs from run to run, so their decisions are no evidence: what a race shows is
+    written in the header of its case."""
+    rest = partial(stray_rows, execution)
+    failure, furthest = judge_history(execution.judge, history, execution.read, rest)
+    if failure is None or furthest is None or len({made.caller for made in history}) > MOST_LANES:
+        return failure
+    return _as_drawn(failure, history, furthest, names)
+
+
+def _first_of_each(calls: Sequence[Call]) -> list[Call]:
+    """The first call of each caller: what the later ones are, their answers say."""
+    return list({call.on: call for call in reversed(calls)}.values())[::-1]
+
+
+def _refused(execution: Execution, history: Sequence[Made]) -> tuple[frozenset[int], Failure | None]:
     """Which calls on one handle were refused because they met another one, by an exception of one kind for all."""
+    observed = [made.seen for made in history if made.seen is not None]
     kinds = [kind_of(seen) for seen in observed]
     found = {kind for kind in kinds if kind}
     ids = execution.binding.contract.conflict_requirements
@@ -164,29 +173,30 @@ def _refused(execution: Execution, observed: Sequence[Observed]) -> tuple[frozen
     return frozenset(index for index, kind in enumerate(kinds) if kind), None
 
 
-def _at_once(execution: Execution, steps: Sequence[Call], calls: Sequence[ModelCall]) -> list[Observed]:
-    barrier = threading.Barrier(len(steps))
-    seen: list[Observed | None] = [None] * len(steps)
-    handles = [execution.store.handle(step.on) for step in steps]
-
-    def run(index: int) -> None:
-        keywords = execution.keywords(steps[index], calls[index])
-        barrier.wait()
-        seen[index] = observe(execution.store.backend, handles[index], steps[index].call, keywords)
-
-    threads = [threading.Thread(target=run, args=(index,), daemon=True) for index in range(len(steps))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return [found for found in seen if found is not None]
+def _why_not(execution: Execution, step: Together, calls: Sequence[Call]) -> StepRun | None:
+    """Why the block cannot be asked; None where it can."""
+    prepared = [execution.prepare(call) for call in calls]
+    for made in prepared:
+        if isinstance(made, StepRun):
+            return made
+    why = execution.not_asserted([made for made in prepared if not isinstance(made, StepRun)])
+    return execution.left_out(step, why, elsewhere=True) if why else None
 
 
-def _check_combinations(execution: Execution, step: Together, observed: Sequence[Observed]) -> Failure | None:
+def _as_drawn(failure: Failure, history: Sequence[Made], furthest: FitsNone, names: Sequence[str]) -> Failure:
+    """The failure with the call that fits no order, and with what was seen of all of them."""
+    which = (
+        "all of them fit one, but" if furthest.call is None else f"{names[furthest.call]} is the first that fits none:"
+    )
+    text = f"no serial order of the calls explains what was seen; {which} {furthest.cause.text}"
+    return attrs.evolve(failure, text=text, drawing=drawn(history, furthest, names.__getitem__, brief))
+
+
+def _check_combinations(execution: Execution, step: Together, observed: Sequence[Observed | None]) -> Failure | None:
     assert step.expect_one_of is not None
     for combination in step.expect_one_of:
         if all(
-            not expectation_differences(expectation, seen, execution.answers)
+            seen is not None and not expectation_differences(expectation, seen, execution.answers)
             for expectation, seen in zip(combination, observed, strict=True)
         ):
             return None

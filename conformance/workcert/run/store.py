@@ -288,6 +288,11 @@ class StoreUnderTest:
         with self.ability("snapshot"):
             return dict(self.reader().snapshot())
 
+    @property
+    def tells_commits(self) -> bool:
+        """`commit_order` may be asked of the handles of the present example."""
+        return self._is_watched and self.backend.can("commit_order")
+
     def commit_order(self, handle: str) -> int | None:
         """The place of what the last call of this handle committed among all commits of the store, None where it
         committed nothing. Of a store that was begun as ``watched``."""

@@ -153,8 +153,10 @@ def producers(case: Case) -> Mapping[str, tuple[Call, ...]]:
                 case Call():
                     found[step.id] = answered
                     answered = (*answered, step)
-                case Together(calls=calls):
-                    found.update({call.id: answered for call in calls})
+                case Together(calls=calls, shared=shared):
+                    for place, call in enumerate(calls):
+                        own = (each for each in calls[:place] if each.on == call.on and not shared)
+                        found[call.id] = (*answered, *own)
                     answered = (*answered, *calls)
                 case Frozen(frozen=held, during=during):
                     found[held.id] = answered
@@ -188,7 +190,7 @@ def _changed(steps: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any,
         match step:
             case Together(calls=calls):
                 left = _changed(calls, change)
-                if len(left) < 2:
+                if len(left if step.shared else {call.on for call in left}) < 2:
                     kept += left
                     continue
                 # Rows of allowed outcomes have one column for each call.
