@@ -195,5 +195,5 @@ def _create(database: Database) -> None:
 
 
 TABLES: Final = Tables(APPLICATION_ID, (_create,))
-"""A file's ``user_version`` says how many migrations it has seen. Only ever append; what one must do that changes the meaning of
-rows stands at `workstore.sqlite.schema.MIGRATIONS`."""
+"""A file's ``user_version`` says how many migrations it has seen. Only ever append; see the note on those that change
+the meaning of rows at `workstore.sqlite.schema.MIGRATIONS`."""
