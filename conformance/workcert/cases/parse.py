@@ -9,36 +9,30 @@ from typing import Any, Final
 from attrs import define
 
 from workcert.backends.protocol import Ability
+from workcert.cases.adverse_steps import AdverseSteps
 from workcert.cases.contracts import Contract, contracts
 from workcert.cases.model import (
-    DAMAGES,
-    DISKS,
     FORMAT,
     OPENING,
     UNCHANGED,
     Call,
     Case,
-    Crash,
     Damage,
     Expectation,
     Frozen,
     Header,
-    Inject,
-    Misuse,
     Reopen,
     Repeat,
     Restart,
     Step,
     Together,
     Transaction,
-    Way,
     every_step,
     required_abilities,
 )
-from workcert.cases.reading import Reader, listed
+from workcert.cases.reading import listed
 from workcert.codec import CodecError, parse_json
 
-_ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 _KINDS: Final = (
     "call",
@@ -122,7 +116,7 @@ def _end_of(reader: _Steps, lines: list[str]) -> int:
 
 
 @define
-class _Steps(Reader):
+class _Steps(AdverseSteps):
     """Header and steps."""
 
     def header(self, line: str) -> Header:
@@ -215,88 +209,6 @@ class _Steps(Reader):
             case "damage":
                 return self.damage(raw, step_id, note)
         return self.repeat(raw, step_id, note)
-
-    def new_id(self, raw: Mapping[str, Any]) -> str:
-        step_id: str = self.need(raw, "id", str, "a step")
-        if not _ID.fullmatch(step_id):
-            raise self.fault(f"step id {step_id!r}", "use letters, digits, _ and -, a letter first")
-        if step_id in self.ids:
-            raise self.fault(f"step id {step_id!r} is used twice", "give each step an id of its own")
-        self.ids.add(step_id)
-        return step_id
-
-    def handle(self, raw: Mapping[str, Any]) -> str:
-        on: str = self.need(raw, "on", str, "a step")
-        if on not in self.handles:
-            raise self.fault(f"unknown handle {on!r}", f"the header names {listed(self.handles)}")
-        return on
-
-    def call(self, raw: dict[str, Any], step_id: str, note: str | None, inside: str = "") -> Call:
-        name = self.need(raw, "call", str, "a call")
-        signature = self.contract.calls.get(name)
-        if signature is None:
-            raise self.fault(f"unknown call {name!r}", f"known are {listed(self.contract.calls)}")
-        if signature.inside != (inside == "tx"):
-            place = "inside" if signature.inside else "outside of"
-            raise self.fault(f"{name} belongs {place} a transaction", 'a transaction is a step with "tx": [call, ...]')
-        time, timed = self.contract.time, signature.timed and not signature.inside
-        if timed != (time in raw):
-            need = "needs" if timed else "takes no"
-            raise self.fault(f"{name} {need} {time}", "the time of a call is a member of its step")
-        version = raw.get("version")
-        if version not in (None, "same", "moved"):
-            raise self.fault(f"version {version!r} of a call", 'write "same" or "moved"')
-        step = Call(
-            id=step_id,
-            on=self.handle(raw),
-            call=name,
-            args=self.arguments(name, self.need(raw, "args", dict, "a call")),
-            at=self.instant(raw[time]) if timed and not self.runs(raw, inside) else None,
-            expect=self.expectation(raw["expect"]) if "expect" in raw else None,
-            record=self.matcher(raw["record"], "record") if "record" in raw else None,
-            of=self.value(raw["of"], "of") if "of" in raw else None,
-            version=version,
-            note=note,
-        )
-        self.answered.add(step_id)
-        return step
-
-    def runs(self, raw: Mapping[str, Any], inside: str) -> bool:
-        """The call is made while the clock of the store runs."""
-        return raw[self.contract.time] is None and self.contract.instant is None and inside in ("", "repeat")
-
-    def instant(self, raw: Any) -> int:
-        at = self.value(raw, self.contract.time)
-        if type(at) is not int:
-            unit = "milliseconds" if self.contract.time.endswith("_ms") else "seconds"
-            raise self.fault(f"{self.contract.time!r} is no integer", f"write the instant in {unit}")
-        return at
-
-    def arguments(self, name: str, raw: dict[str, Any]) -> dict[str, Any]:
-        signature = self.contract.calls[name]
-        for argument in raw:
-            if argument == self.contract.instant:
-                raise self.fault(f"{argument!r} among the arguments of {name}", f"write it as {self.contract.time}")
-            if argument not in signature.arguments:
-                known = listed(signature.arguments) or "none"
-                raise self.fault(f"unknown argument {argument!r} of {name}", f"it takes {known}")
-        for argument in signature.arguments.keys() - signature.optional:
-            if argument not in raw:
-                raise self.fault(f"{name} misses the argument {argument!r}", "write every argument out")
-        args = {argument: self.value(value, argument) for argument, value in raw.items()}
-        for argument, value in args.items():
-            self.fits(signature.arguments[argument], value, argument)
-        return args
-
-    def inject(self, raw: dict[str, Any], step_id: str, note: str | None) -> Inject:
-        if self.contract.record is None:
-            raise self.fault(f"an inject step in the contract {self.contract.name}", "make the record by calls")
-        version = raw.get("version", ...)
-        if version is not None and (type(version) is not int or version < 1):
-            raise self.fault("'version' of an inject step", "write an integer from 1, or null")
-        record = self.value(self.object(raw["inject"], "the record"), "inject")
-        self.fits(self.contract.record, record, "inject")
-        return Inject(step_id, self.handle(raw), record, version, note)
 
     def together(self, raw: dict[str, Any], step_id: str, note: str | None) -> Together:
         before = set(self.answered)
@@ -392,59 +304,6 @@ class _Steps(Reader):
             if "on" in inner:
                 raise self.fault("a handle of a call inside a transaction", "the transaction has one for all")
         return tuple(found)
-
-    def bare(self, call: Call, members: tuple[str, ...]) -> Call:
-        for member in members:
-            if getattr(call, member) is not None:
-                cause = f"{member!r} on {call.id!r} has no meaning here"
-                raise self.fault(cause, "see FORMAT.md, together and frozen")
-        return call
-
-    def crash(self, raw: dict[str, Any], step_id: str, note: str | None) -> Crash:
-        point = self.need(raw, "point", int, "a crash step")
-        if point < 1:
-            raise self.fault(f"point {point}", "points are counted from 1")
-        disk = self.need(raw, "disk", str, "a crash step") if "disk" in raw else None
-        if disk not in (None, *DISKS):
-            raise self.fault(f"disk {disk!r}", f"known are {listed(DISKS)}")
-        if raw["crash"] == OPENING:
-            if disk is not None:
-                raise self.fault("opening a store on a disk that fails", "make a call there")
-            return Crash(step_id, None, point, None, note)
-        step = self.step(self.object(raw["crash"], "the step of a crash"), inside="crash")
-        if isinstance(step, Call):
-            self.bare(step, ("expect", "record", "of", "version"))
-        elif step.after:
-            raise self.fault("'after' of a transaction that is killed", "nothing can be called with it any more")
-        elif disk is not None:
-            raise self.fault("a transaction on a disk that fails", "make a call there")
-        return Crash(step_id, step, point, disk, note)
-
-    def damage(self, raw: dict[str, Any], step_id: str, note: str | None) -> Damage:
-        file = self.need(raw, "damage", str, "a damage step")
-        if not file or "\0" in file or file.startswith("/") or ".." in file.split("/"):
-            raise self.fault(f"file {file!r}", "name a file in the place of the store")
-        how = self.need(raw, "how", str, "a damage step")
-        if how not in DAMAGES:
-            raise self.fault(f"damage {how!r}", f"known are {listed(DAMAGES)}")
-        at, length = raw.get("at", 0), raw.get("length", 0)
-        if type(at) is not int or type(length) is not int or min(at, length) < 0:
-            raise self.fault("'at' or 'length' of a damage step", "write integers from 0, in bytes")
-        return Damage(step_id, file, how, at, length, note)
-
-    def misuse(self, raw: dict[str, Any], step_id: str, note: str | None) -> Misuse:
-        name = self.need(raw, "way", str, "a misuse step")
-        if name not in frozenset(Way):
-            raise self.fault(f"unknown way {name!r}", f"known are {listed(way.value for way in Way)}")
-        way = Way(name)
-        step = self.step(self.object(raw["misuse"], "the step of a misuse"), inside="misuse")
-        if isinstance(step, Transaction) != (way is Way.LEFT_OPEN):
-            raise self.fault(f"a step that cannot be misused by {way.value}", "left_open takes a tx, the others a call")
-        if isinstance(step, Call):
-            self.bare(step, ("expect", "record", "of", "version"))
-        elif step.after:
-            raise self.fault("'after' of a transaction that is left open", "it has no end")
-        return Misuse(step_id, step, way, note)
 
     def repeat(self, raw: dict[str, Any], step_id: str, note: str | None) -> Repeat:
         times = self.need(raw, "repeat", int, "a step")

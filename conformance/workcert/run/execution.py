@@ -21,13 +21,14 @@ from workcert.cases.model import (
     Together,
     Transaction,
 )
-from workcert.codec import CodecError, structure
+from workcert.codec import CodecError
 from workcert.judge.comparing import Stale
 from workcert.judge.judge import Judge, Judged
 from workcert.judge.ledger import Row
 from workcert.judge.together import Undecided
 from workcert.judge.verdict import END, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
+from workcert.run.anew import ask_anew, read_anew
 from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
@@ -35,6 +36,7 @@ from workcert.run.clock import STANDS, StoreClock
 from workcert.run.crashing import run_crash
 from workcert.run.damaging import run_damage
 from workcert.run.holding import Held, run_held
+from workcert.run.injecting import run_inject
 from workcert.run.interleaving import run_frozen, run_together
 from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
@@ -135,7 +137,7 @@ class Execution:
             case Restart():
                 return self._restart(step)
             case Inject():
-                return self._inject(step)
+                return run_inject(self, step)
             case Frozen() | Together() | Misuse() if self.other_states:
                 return self.left_out(step, "nothing has told yet which of two states a killed process has left behind")
             case Frozen(point=None):
@@ -167,20 +169,20 @@ class Execution:
         self.rows.clear()
         if not self.judged:
             self.put(step, observed)
-            self.judge.follow(self._as_the_model_asks(call), now_s, observed)
+            self.judge.follow(self.as_the_model_asks(call), now_s, observed)
             return StepRun(step.id, step.on, step.at, step.call, call.arguments, observed, None)
-        self._narrow(self._as_the_model_asks(call), now_s, observed)
+        self._narrow(self.as_the_model_asks(call), now_s, observed)
         before = self.judge.state
         stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.stale(step.on)
         self.clock.follow(call)
-        judged = self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read, stale)
+        judged = self.judge.call(self.as_the_model_asks(call), now_s, observed, self.read, stale)
         if judged.failure is not None and judged.failure.kind in (Kind.RECORD, Kind.VERSION, Kind.CHOICE):
-            judged = self._read_anew(step, call, now_s, observed, judged)
+            judged = read_anew(self, step, call, now_s, observed, judged)
         elif judged.failure is not None and judged.failure.requirements == stale.requirements:
-            judged = self._ask_anew(step, call, now_s, observed, judged)
+            judged = ask_anew(self, step, call, now_s, observed, judged)
         if judged.failure is not None and step.call not in self.binding.reads:
             # What a call writes shows when it was made; what a read tells of ages need not.
-            asked = self._as_the_model_asks(call)
+            asked = self.as_the_model_asks(call)
             failure = self.clock.blamed(
                 judged.failure, step.on, now_s, lambda at: self.judge.explained(asked, at, observed, self.read)
             )
@@ -211,46 +213,6 @@ class Execution:
             return
         self._lost.discard(step.on)
         self._seen_up_to[step.on] = len(self.history)
-
-    def _read_anew(self, step: Call, call: ModelCall, now_s: int, observed: Observed, judged: Judged) -> Judged:
-        """A record that is not as it should be may be an old view of the handle that the judge reads through.
-
-        Raises:
-            AbilityLie: a second handle shows another store.
-        """
-        if not self.store.backend.can("second_handle") or judged.committed is None or judged.failure is None:
-            return judged
-        self.rows.clear()
-        self.store.reopen_reader()
-        again = self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read)
-        if again.failure is None:
-            ids = (*self.binding.contract.comparisons["stale view"], *judged.failure.requirements)
-            text = f"{judged.failure.text}, but a handle opened only now shows it right"
-            return attrs.evolve(judged, failure=attrs.evolve(judged.failure, requirements=ids, text=text))
-        absent = next((key for key in self._kept(judged.committed) if self.read(key) is None), None)
-        if absent is not None:
-            self.store.check_second_handle(step.on, absent)
-        return judged
-
-    def _kept(self, committed: Committed) -> list[str]:
-        """The records that a call is about or has changed, and that are there after it."""
-        changed = [change.key for part in committed.decision.parts for change in part.changes]
-        named = [key for key in (committed.decision.scope.key, *changed) if key is not None]
-        return [key for key in named if key in committed.state and self.judge.legible(key)]
-
-    def _ask_anew(self, step: Call, call: ModelCall, now_s: int, observed: Observed, judged: Judged) -> Judged:
-        """A refusal that an old view would explain is no such thing when a handle opened only now refuses too."""
-        asked = isinstance(observed, Refusal) or step.call in self.binding.reads
-        if not asked or not self.store.backend.can("second_handle"):
-            return judged
-        self.store.reopen_reader()
-        again = observe(self.store.backend, self.store.reader(), step.call, self.keywords(step, call))
-        if isinstance(observed, Refusal):
-            if not isinstance(again, Refusal) or again.code != observed.code:
-                return judged
-        elif again != observed:
-            return judged
-        return self.judge.call(self._as_the_model_asks(call), now_s, observed, self.read)
 
     def finished(self, step: Call, call: ModelCall, observed: Observed, judged: Judged, before: State) -> StepRun:
         key = None if judged.committed is None else judged.committed.decision.scope.key
@@ -354,7 +316,7 @@ class Execution:
         ids = contract.conflict_requirements if handle in self._lost else contract.comparisons["stale view"]
         return Stale(older[::-1], ids)
 
-    def _as_the_model_asks(self, call: ModelCall) -> ModelCall:
+    def as_the_model_asks(self, call: ModelCall) -> ModelCall:
         """The place where a page ended is the store's own text; the model has one of its own for it."""
         cursor = call.arguments.get("cursor")
         if cursor not in self._cursors:
@@ -404,32 +366,6 @@ class Execution:
         failure = self.judge.everything(self.read, ids, Kind.RESTART, "after the restart")
         trace = Trace(requirements=list(ids))
         return StepRun(step.id, "", None, "restart", {}, None, None, (), failure, (trace,), note=step.note or "")
-
-    def _inject(self, step: Inject) -> StepRun:
-        try:
-            record = structure(self.binding.record, resolve(step.record, self.answers), "record")
-        except (ReferenceFault, CodecError) as fault:
-            return self.left_out(step, str(fault))
-        why = self.binding.injectable(record)
-        if why:
-            return self.left_out(step, why)
-        with self.store.ability("inject"):
-            self.store.handle(step.on).inject(record=record, version=step.version)
-        key = self.binding.key_of(record)
-        self.rows.clear()
-        row = self.read(key)
-        legible = self.judge.legible(key)
-        if row is None and legible and not self.store.reads:
-            raise Unreadable(f"no record was ever read back, nor is {key} found after handle.inject()")
-        if row is None and legible:
-            self.store.accuse("inject", f"a read finds no record of {key} after handle.inject()")
-        self.judge.inject(self.binding.contract.absorb(record, step.version), step.version)
-        if step.version is not None and row is not None:
-            # The numbers of versions are the store's own.
-            self.judge.versions[key] = row.version
-        self.history.append(self.judge.state)
-        self.answers.put(step.id, record)
-        return StepRun(step.id, step.on, None, "inject", {"record": record}, None, None, note=step.note or "")
 
     # The end -------------------------------------------------------------------------------------------------------
 
