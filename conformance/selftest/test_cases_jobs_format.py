@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from workcert.cases.model import Case, Transaction, calls_of
 from workcert.codec import Copies, RepeatBytes, resolve
 from workcert.run.case import run_case
 from workcert.run.clock import RUNS_BACK, STANDS
+from workcert.run.events import Verdict
 from workcert.run.store import StoreUnderTest
 from workstore.backends import MemoryJobsBackend
 
@@ -142,3 +145,14 @@ def test_the_clock_runs_only_where_the_case_has_let_it() -> None:
     assert standing.steps[1].note == STANDS
     assert [run.applicable for run in running.steps[:3]] == [True, True, False]
     assert running.steps[2].note == RUNS_BACK
+
+
+@pytest.mark.parametrize("ahead_ms", [1, 2, -1, 3_600_000])
+def test_a_clock_that_runs_is_the_stores_own(monkeypatch: pytest.MonkeyPatch, ahead_ms: int) -> None:
+    """It is read after the kit has read its own, and may be that of another machine."""
+    later = SimpleNamespace(time_ns=lambda: time.time_ns() + ahead_ms * 1_000_000)
+    monkeypatch.setattr("workstore.memory.jobs.clock.time", later)
+    unfreeze = {"id": "z", "on": "A", "at_ms": 10, "call": "unfreeze_clock", "args": {}}
+    with StoreUnderTest.of(describe("memory", MemoryJobsBackend())) as store:
+        ran = run_case(store, without_abilities(unfreeze, enqueue("f", at_ms=None)))
+    assert ran.verdict is Verdict.PASSED, ran.failure

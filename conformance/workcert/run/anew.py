@@ -9,6 +9,7 @@ import attrs
 from workcert.cases.model import Call
 from workcert.judge.judge import Judged
 from workcert.run.calling import Observed, Refusal, observe
+from workcert.run.clock import shifts
 from workspec.core.interpreter import Committed
 from workspec.core.scope import Call as ModelCall
 
@@ -36,6 +37,18 @@ def read_anew(
     absent = next((key for key in _kept(execution, judged.committed) if execution.read(key) is None), None)
     if absent is not None:
         execution.store.check_second_handle(step.on, absent)
+    return judged
+
+
+def at_its_own_time(execution: Execution, call: ModelCall, now: int, observed: Observed, judged: Judged) -> Judged:
+    """A call that was made while the clock of the store runs has an instant that only the store knows: a moment after
+    the kit looked at its own clock, and on another machine anything. What it shows of it must hold of all that it does.
+    """
+    asked = execution.as_the_model_asks(call)
+    for late in () if judged.failure is None else shifts(judged.failure.differences):
+        again = execution.judge.call(asked, now + late, observed, execution.read)
+        if again.failure is None:
+            return again
     return judged
 
 

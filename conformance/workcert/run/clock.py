@@ -16,6 +16,9 @@ from workspec.core.scope import Call
 
 RUNS_BACK: Final = "a store's clock does not run back"
 STANDS: Final = "the clock of the store stands, and no call of the case has let it run"
+OFF: Final = 86_400_000
+"""By a day at most the running clock of a store may be off from that of the kit, on whatever machine it is; one that
+is farther off does not run."""
 LATE: Final = 60_000
 """A clock that shows no more than this after the instant at which it was stopped was stopped, and went on."""
 
@@ -96,6 +99,13 @@ class StoreClock:
                 text = f"{failure.text}: as if {call.name} had {how}"
                 return evolve(failure, requirements=(*failure.requirements, *ids), text=text)
         return failure
+
+
+def shifts(found: Sequence[Difference]) -> tuple[int, ...]:
+    """By how much each number that differs is off, every distance once, as far as a clock that runs may be off."""
+    pairs = [(each.expected, each.seen) for each in found]
+    seen = (seen - wanted for wanted, seen in pairs if type(wanted) is int and type(seen) is int)
+    return tuple(dict.fromkeys(late for late in seen if abs(late) <= OFF))
 
 
 def common_shift(found: Sequence[Difference]) -> int:

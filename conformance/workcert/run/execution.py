@@ -28,7 +28,7 @@ from workcert.judge.ledger import Row
 from workcert.judge.together import Undecided
 from workcert.judge.verdict import END, Failure, Kind, StepRun
 from workcert.references import ReferenceFault, Refused, resolve
-from workcert.run.anew import ask_anew, read_anew
+from workcert.run.anew import ask_anew, at_its_own_time, read_anew
 from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
@@ -176,6 +176,8 @@ class Execution:
         stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.stale(step.on)
         self.clock.follow(call)
         judged = self.judge.call(self.as_the_model_asks(call), now_s, observed, self.read, stale)
+        if step.at is None and self.binding.has_clock:
+            judged = at_its_own_time(self, call, now_s, observed, judged)
         if judged.failure is not None and judged.failure.kind in (Kind.RECORD, Kind.VERSION, Kind.CHOICE):
             judged = read_anew(self, step, call, now_s, observed, judged)
         elif judged.failure is not None and judged.failure.requirements == stale.requirements:
