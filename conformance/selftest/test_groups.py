@@ -161,7 +161,7 @@ def test_every_file_has_the_groups(report: ContractReport) -> None:
     names = {f"{each['requirement']} {each['case']}" for each in failures}
     assert {each["group"] for each in failures} < names
     assert failures[0]["steps"][0]["needed"] == "c1 uses its answer"
-    assert "c1.args.lease_ms" in failures[0]["free"]
+    assert "c1.args.lease_ms" in failures[0]["least"]
     text = markdown_text([report])
     assert text.count("#### WRK-") == 2
     assert "1 further failure of the same cause:\n\n- WRK-CLM-06, workload/10-back-off-before-the-next-claim: `" in text

@@ -228,7 +228,7 @@ WRONG_VALUES = (
     wrapped(LowerKinds, "FAL-06"),
     wrapped(TrimmedWorkers, "CLM-09"),
     wrapped(SmallLetters, "CLM-07"),
-    wrapped(ComposedKeys, "ADM-04 REP-01 ADM-14"),
+    wrapped(ComposedKeys, "ADM-04 REP-01 ADM-14 ADM-08"),
     wrapped(SecretsOnce, "CTX-02"),
     wrapped(TrimmedActors, "TMO-03"),
     wrapped(TextToken, "CLM-09 CLM-10", STATEFUL),
