@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -59,8 +60,12 @@ def workcert_verdict(
             if case.verdict is Verdict.UNKNOWN:
                 # No verdict on a requirement, and no success of the run either.
                 pytest.fail(f"unknown: {case.reason}. A timeout is no verdict", pytrace=False)
-            if case.verdict is Verdict.SKIPPED:
-                pytest.skip(case.reason)
+        # A test of many cases is not skipped for one of them; what was left out is said all the same.
+        skipped = [case.reason for case in ended if case.verdict is Verdict.SKIPPED]
+        if skipped and len(skipped) == len(ended):
+            pytest.skip("; ".join(dict.fromkeys(skipped)))
+        for reason in dict.fromkeys(skipped):
+            warnings.warn(f"left out: {reason} ({skipped.count(reason)})", pytest.PytestWarning, stacklevel=2)
 
     return end
 
