@@ -42,6 +42,13 @@ def run(stream: io.StringIO, *events: Event) -> None:
             progress(event)
 
 
+def test_a_suite_that_does_not_know_how_much_it_will_try() -> None:
+    stream = Terminal()
+    started, ended = SuiteStarted("workload", "adversity", 0), SuiteEnded("adversity", 1.0)
+    run(stream, started, ExamplesRun("adversity", 7, 30), ended)
+    assert shown(stream)[0] == "workload adversity: 7 tried, 30 steps, no failure"
+
+
 def test_nothing_is_written_in_a_pipe() -> None:
     stream = io.StringIO()
     run(stream, *events_of(specification(), [case(*LATE)]))

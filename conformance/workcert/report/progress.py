@@ -82,7 +82,8 @@ class Progress:
         # A suite of examples also ends a case when one fails; its examples are what it counts then.
         done = self._examples or self._cases
         failed = f"{self._failures} failed" if self._failures else "no failure"
-        return f"{self._suite}: {done}/{self._total}, {self._steps} steps, {failed}"
+        far = f"{done}/{self._total}" if self._total else f"{done} tried"
+        return f"{self._suite}: {far}, {self._steps} steps, {failed}"
 
     def _draw(self, now: bool = False) -> None:
         moment = time.monotonic()

@@ -8,7 +8,7 @@ from tabulate import tabulate
 
 from workcert.report.model import COUNTED, ContractReport, ContractVerdict, Strength, by_family, count
 
-_COUNTS: Final = {"walk": "walks"}
+_COUNTS: Final = {"walk": "walks", "adversity": "tried"}
 """What a suite calls its examples."""
 _WORDS = {status: status.value.replace("_", " ") for status in COUNTED}
 

@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 @frozen
 class SuiteStarted:
-    """``total``: how many cases or examples it will run."""
+    """``total``: how many cases or examples it will run, 0 where nobody knows."""
 
     contract: str
     suite: str
