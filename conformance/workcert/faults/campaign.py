@@ -113,7 +113,7 @@ def _suites(contract: str, effort: Effort, seed: int) -> Suites:
     binding = bindings()[contract]
 
     def by_cost(cases: Iterable[Case]) -> list[Footprint]:
-        return sorted(footprints(binding, tuple(cases)), key=lambda each: each.steps)
+        return sorted(footprints(binding, tuple(cases)), key=lambda each: (cost(each.case), each.steps))
 
     options = Options(effort=effort, seed=seed, explains=False)
     cases = builtin_cases(contract)
