@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from workcert.adversity.interleavings.meetings import chosen, meetings
 from workcert.adversity.interleavings.suite import asked, beside_reopening, run_interleavings, turned
 from workcert.backends.registry import describe, find
 from workcert.binding import bindings
+from workcert.cases import builtin_cases
 from workcert.cases.model import Case, Frozen, Reopen
 from workcert.cases.parse import parse
 from workcert.cases.write import write
@@ -27,7 +29,7 @@ from workcert.faults.field.model import Tier
 from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
-from workcert.run.store import AbilityLie, StoreUnderTest
+from workcert.run.store import BOUND, AbilityLie, StoreUnderTest
 from workcert.search.command import CONFIGURATIONS
 from workspec.core.contract import digest
 
@@ -227,6 +229,27 @@ class Deaf:
 class DeafBackend(SqlBackend):
     def open(self, place: Any, config: Any) -> Any:
         return Deaf(SqlBackend.open(self, place, config))
+
+
+class Bound(SqlHandle):
+    """A connection that is of no use to another thread, as the module makes it unless it is told otherwise."""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.connection.close()
+        self.connection = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+
+
+def test_a_store_whose_handles_are_bound_to_their_threads_is_not_accused() -> None:
+    """Nothing can be held, nor made at once, and both are said."""
+    backend = describe("miniature", SqlBackend(WORKLOAD, Bound))
+    (ended,), _tally = ends(backend, QUICK)
+    assert (ended.verdict, ended.reason) == (Verdict.SKIPPED, BOUND)
+    race = next(case for case in builtin_cases("workload") if case.header.name == "workload/53c-three-recovery-races")
+    with StoreUnderTest.of(backend) as store:
+        held, at_once = run_case(store, kept("workload")[0]), run_case(store, race)
+    assert [run.verdict for run in (held, at_once)] == [Verdict.SKIPPED] * 2
+    assert held.reason == at_once.reason == BOUND
 
 
 def test_a_store_that_never_runs_the_callback() -> None:

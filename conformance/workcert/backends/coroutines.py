@@ -75,6 +75,10 @@ class Synchronous:
 
     _handle: Any
 
+    def is_coroutine(self, name: str) -> bool:
+        """A method that was written as one; what only gives back something to be awaited is not known beforehand."""
+        return inspect.iscoroutinefunction(getattr(self._handle, name, None))
+
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._handle, name)
         if not callable(found):

@@ -56,14 +56,15 @@ def _made(served: Served, request: Mapping[str, Any]) -> Observed:
         raise CodecError("$.args", "an object is due")
     if at is not None and type(at) is not int:
         raise CodecError("$.at", "an integer is due, or null")
-    if name == BEGIN:
-        return served.begin()
-    if name in ENDS:
-        return served.end(name)
     calls = served.backend.binding.calls
+    if name == BEGIN or name in ENDS:
+        _check_transaction(served, str(name), arguments, at)
+        return served.begin() if name == BEGIN else served.end(name)
     if not isinstance(name, str) or name not in calls.calls:
         raise CodecError("$.call", f"{name!r} is no call of the contract {calls.name}")
     signature = calls.calls[name]
+    if signature.inside and at is not None:
+        raise CodecError("$.at", f"{name} is made inside a transaction, at the instant of its begin")
     stray = sorted(arguments.keys() - signature.arguments.keys())
     if stray:
         raise CodecError(f"$.args.{stray[0]}", f"{name} takes {', '.join(signature.arguments) or 'no argument'}")
@@ -75,6 +76,14 @@ def _made(served: Served, request: Mapping[str, Any]) -> Observed:
     typed = signature.typed(arguments)
     refused = served.stop_clock(at)
     return refused or served.make(name, typed, at if signature.timed else None, inside=signature.inside)
+
+
+def _check_transaction(served: Served, name: str, arguments: Mapping[str, Any], at: int | None) -> None:
+    calls = served.backend.binding.calls
+    if not any(signature.inside for signature in calls.calls.values()):
+        raise CodecError("$.call", f"the contract {calls.name} has no transactions")
+    if arguments or at is not None:
+        raise CodecError("$.args" if arguments else "$.at", f"{name} takes nothing")
 
 
 def _told(observed: Observed) -> dict[str, Any]:

@@ -25,13 +25,19 @@ def strength_of(backend: LoadedBackend, options: Options, grades: Grades | None)
         return Strength(note=why)
     own = [grade for grade in grades.faults if _profile(contract, grade) in backend.profiles]
     alike = sum(grade.fate == EQUIVALENT for grade in own)
+    caught = sum(grade.caught and grade.suite in options.suites for grade in own)
+    in_part = set(options.suites) != set(SUITES)
+    if in_part and not caught:
+        return Strength(
+            note="not known: of each seeded fault the first suite that catches it is kept, and others come before these"
+        )
     return Strength(
         graded_effort=grades.effort,
         seeded=len(own) - alike,
-        caught=sum(grade.caught and grade.suite in options.suites for grade in own),
+        caught=caught,
         equivalent=alike,
         survived=sum(grade.fate == SURVIVED for grade in own),
-        at_least=set(options.suites) != set(SUITES),
+        at_least=in_part,
     )
 
 

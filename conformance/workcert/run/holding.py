@@ -20,6 +20,7 @@ from workcert.raised import told
 from workcert.run.calling import CALL_LIMIT_S, Answered, CallHung, Observed, Unavailable, observe
 from workcert.run.others import stray_rows
 from workcert.run.referred import check_referred
+from workcert.run.store import BOUND
 from workspec.core.interpreter import decide
 from workspec.core.scope import Call as ModelCall
 
@@ -141,6 +142,8 @@ def run_held(execution: Execution, step: Frozen) -> StepRun:
     assert number is not None
     if execution.binding.has_clock and any(getattr(each, "at", held.at) != held.at for each in step.during):
         return execution.left_out(step, "a store has one clock: a call during another is made at the same instant")
+    if execution.store.bound_to_threads():
+        return execution.left_out(step, BOUND)
     prepared = execution.prepare(held)
     if isinstance(prepared, StepRun):
         return attrs.evolve(prepared, id=step.id)

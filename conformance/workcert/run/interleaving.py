@@ -23,6 +23,7 @@ from workcert.run.misuse import ACCIDENTS, kind_of
 from workcert.run.others import stray_rows
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
+from workcert.run.store import BOUND
 from workspec.core.interpreter import decide
 from workspec.core.rule import Batch
 
@@ -111,6 +112,8 @@ def _combined(step: Frozen, held: StepRun, during: Sequence[StepRun]) -> StepRun
 def run_together(execution: Execution, step: Together) -> StepRun:
     if execution.binding.has_clock and len({call.at for call in step.calls}) > 1:
         return execution.left_out(step, "a store has one clock: calls at once are made at one instant")
+    if not step.shared and not step.apart and execution.store.bound_to_threads():
+        return execution.left_out(step, BOUND)
     alone = step.shared or len({call.on for call in step.calls}) == len(step.calls)
     why = _why_not(execution, step, step.calls if alone else _first_of_each(step.calls))
     if isinstance(why, StepRun):

@@ -12,7 +12,7 @@ from attrs import define
 
 from workcert.backends import coroutines
 from workcert.backends.registry import BackendError
-from workcert.binding import Binding
+from workcert.binding import BUSY_TIMEOUT_MS, Binding
 from workcert.cases.model import Call, Misuse, Transaction, Way
 from workcert.children import Child, Died
 from workcert.judge.verdict import Failure, Kind, StepRun
@@ -83,8 +83,17 @@ def run_misuse(execution: Execution, step: Misuse) -> StepRun:
 
 def _unusable(execution: Execution, step: Misuse) -> str:
     closes = step.way in (Way.CLOSED, Way.CLOSED_TWICE, Way.CLOSED_MEANWHILE)
-    if closes and not hasattr(execution.store.handle(step.step.on), "close"):
+    handle = execution.store.handle(step.step.on)
+    if closes and not hasattr(handle, "close"):
         return "the handles of this store are not closed"
+    if step.way is Way.FORKED and isinstance(step.step, Call) and handle.is_coroutine(step.step.call):
+        return "its calls are coroutines, and no event loop outlives a fork"
+    backend = execution.store.backend
+    if step.way is Way.RESTARTED_MEANWHILE and backend.can("points") and BUSY_TIMEOUT_MS not in backend.configurable:
+        return (
+            "to open the store may wait for what the held call has locked, as long as the store waits for anything; "
+            f"one that can be opened with {BUSY_TIMEOUT_MS} says so at once"
+        )
     return ""
 
 

@@ -11,6 +11,7 @@ import inspect
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -23,7 +24,7 @@ from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.binding import WISHES, Found
 from workcert.children import Child, Children
 from workcert.raised import told
-from workcert.run.calling import CallHung, time_limit
+from workcert.run.calling import CALL_LIMIT_S, CallHung, time_limit
 from workcert.watched import WatchedHandle, installed
 
 FRESH_EVERY: Final = 20
@@ -31,6 +32,10 @@ SHARED_MEMORY: Final = Path("/dev/shm")
 ROOM_BYTES: Final = 2 * 2**30
 """A container often has 64 MB there, which one large result may fill."""
 READER: Final = "the judge"
+BOUND: Final = (
+    "a handle of this store is of no use to any thread but the one that opened it, and the kit makes calls that meet "
+    "by threads of its own. Let another thread use it, one at a time (sqlite3: check_same_thread=False)"
+)
 
 
 def _can_take(function: Any, *arguments: object) -> bool:
@@ -73,6 +78,7 @@ class StoreUnderTest:
     _watching: contextlib.ExitStack = field(factory=contextlib.ExitStack)
     _children: Children | None = None
     _is_fresh_needed: bool = False
+    _is_bound: bool | None = None
     _is_watched: bool = False
     """The calls of its handles are seen, as far as the backend lets the kit see them."""
 
@@ -280,6 +286,26 @@ class StoreUnderTest:
         if self._place is None:
             raise AssertionError("begin() comes first")
         return self._place
+
+    def bound_to_threads(self) -> bool:
+        """A handle is of no use to any thread but the one that opened it, as connections of `sqlite3` are unless they
+        are told otherwise. Found out once, by a read."""
+        if self._is_bound is None:
+            reader, key = self.reader(), self.backend.binding.key_of_id("nobody")
+            here = self._reading(reader, key)
+            there: list[bool] = []
+            thread = threading.Thread(target=lambda: there.append(self._reading(reader, key)), daemon=True)
+            thread.start()
+            thread.join(CALL_LIMIT_S)
+            self._is_bound = here and there == [False]
+        return self._is_bound
+
+    def _reading(self, reader: Any, key: str) -> bool:
+        try:
+            self.backend.binding.read(reader, key)
+        except BaseException:  # whatever an adapter raises
+            return False
+        return True
 
     # Abilities ---------------------------------------------------------------------------------------------------
 

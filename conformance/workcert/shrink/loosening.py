@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import permutations
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -38,6 +38,9 @@ from workcert.shrink.edits import (
     with_leaf,
     with_steps,
 )
+
+ROUNDS_KEPT: Final = 10
+"""A race is made so often in a shrunk case, if it was so before."""
 
 
 def unwrap(attempt: Attempt) -> None:
@@ -94,7 +97,8 @@ def _unwrap_together(attempt: Attempt, step: Together) -> None:
         held = find(case, step.id)
         return None if held is None else with_steps(case, step.id, (attrs.evolve(held, rounds=rounds),))
 
-    attempt.lowest(1, step.rounds, candidate)
+    # What fails in one round of several by luck would not be seen again in a case of one round.
+    attempt.lowest(min(step.rounds, ROUNDS_KEPT), step.rounds, candidate)
 
 
 def _unwrap_repeat(attempt: Attempt, step: Repeat) -> None:

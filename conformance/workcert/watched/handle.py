@@ -21,6 +21,11 @@ class WatchedHandle(Synchronous):
     statements: int = 0
     """How many statements its calls have made, as far as they were seen."""
 
+    @property
+    def has_own_points(self) -> bool:
+        """The store tells its points itself."""
+        return hasattr(self._handle, "points")
+
     def points(self, callback: Callable[[str], object] | None) -> None:
         """From now on its calls run the callback at each of their points, until it is None."""
         own = getattr(self._handle, "points", None)

@@ -20,7 +20,7 @@ from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
 from workcert.run.execution import Execution
 from workcert.run.holding import Held
-from workcert.run.store import StoreUnderTest
+from workcert.run.store import BOUND, StoreUnderTest
 
 NAME: Final = "interleavings"
 SAMPLE: Final = 6
@@ -43,6 +43,9 @@ def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> No
         return
     store.begin(watched=True)
     handle = store.handle("A")
+    if store.bound_to_threads():
+        emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=BOUND))
+        return
     cases = [case for case in asked(backend, options) if all(hasattr(handle, call.call) for call in calls_of(case))]
     trying = _Trying(store, emit)
     for case in cases:
@@ -52,7 +55,9 @@ def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> No
     if backend.can(Ability.POINTS):
         for case in beside_reopening(cases):
             trying.reopening(case)
-        if cases and not trying.points:
+        # Of a database module that nobody uses a case says so itself; where its statements hold up an event loop, or
+        # the store refuses what would be held, nothing can be held.
+        if cases and not trying.points and (backend.dbapi is None or handle.has_own_points):
             store.accuse("points", "none of its calls ran the callback of handle.points(callback)")
     trying.tell()
 
