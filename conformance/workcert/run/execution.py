@@ -302,6 +302,11 @@ class Execution:
             elsewhere=elsewhere,
         )
 
+    def not_forced(self, step: Plain, why: str) -> StepRun:
+        """What the case is about cannot be made here, and what it expects afterwards does not hold."""
+        self.unforced, self.literal = why, False
+        return self.left_out(step, why)
+
     def put(self, step: Call, observed: Observed) -> None:
         if isinstance(observed, Answered):
             self.answers.put(step.id, observed.value)

@@ -143,7 +143,7 @@ def run_held(execution: Execution, step: Frozen) -> StepRun:
     if execution.binding.has_clock and any(getattr(each, "at", held.at) != held.at for each in step.during):
         return execution.left_out(step, "a store has one clock: a call during another is made at the same instant")
     if execution.store.bound_to_threads():
-        return execution.left_out(step, BOUND)
+        return execution.not_forced(step, BOUND)
     prepared = execution.prepare(held)
     if isinstance(prepared, StepRun):
         return attrs.evolve(prepared, id=step.id)

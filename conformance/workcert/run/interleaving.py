@@ -113,7 +113,7 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     if execution.binding.has_clock and len({call.at for call in step.calls}) > 1:
         return execution.left_out(step, "a store has one clock: calls at once are made at one instant")
     if not step.shared and not step.apart and execution.store.bound_to_threads():
-        return execution.left_out(step, BOUND)
+        return execution.not_forced(step, BOUND)
     alone = step.shared or len({call.on for call in step.calls}) == len(step.calls)
     why = _why_not(execution, step, step.calls if alone else _first_of_each(step.calls))
     if isinstance(why, StepRun):
