@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -231,18 +230,9 @@ class DeafBackend(SqlBackend):
         return Deaf(SqlBackend.open(self, place, config))
 
 
-class Bound(SqlHandle):
-    """A connection that is of no use to another thread, as the module makes it unless it is told otherwise."""
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        self.connection.close()
-        self.connection = sqlite3.connect(self.path, timeout=0, isolation_level=None)
-
-
 def test_a_store_whose_handles_are_bound_to_their_threads_is_not_accused() -> None:
     """Nothing can be held, nor made at once, and both are said."""
-    backend = describe("miniature", SqlBackend(WORKLOAD, Bound))
+    backend = describe("miniature", SqlBackend(WORKLOAD, sql_stores.BoundToItsThread))
     (ended,), _tally = ends(backend, QUICK)
     assert (ended.verdict, ended.reason) == (Verdict.SKIPPED, BOUND)
     race = next(case for case in builtin_cases("workload") if case.header.name == "workload/53c-three-recovery-races")

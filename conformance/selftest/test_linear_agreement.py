@@ -167,7 +167,9 @@ class Plain:
                 binding.comparable(done.outcome.value), binding.comparable(seen.value)
             ):
                 yield done.state
-        elif done.outcome.code == code and not differences(done.outcome.details, seen.details):  # type: ignore
+            return
+        alike = done.outcome.code == code
+        if alike and isinstance(seen, Refusal) and not differences(done.outcome.details, seen.details):
             yield done.state
 
 

@@ -23,9 +23,10 @@ from workcert.report.failures import failure_of
 from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
-from workcert.run.store import StoreUnderTest
+from workcert.run.store import BOUND, StoreUnderTest
 
 from .miniatures.racing import RACES, Race, RacingBackend
+from .miniatures.sql_stores import BoundToItsThread, SqlBackend
 
 MOST_SEEDS = 3
 """Which threads meet is luck: so often a store that races may come off unseen."""
@@ -172,3 +173,10 @@ def test_callers_take_turns_as_often_as_they_did_before() -> None:
     ended(find("memory")[0], Options(examples=2))
     assert sys.getswitchinterval() == before
     assert threading.active_count() == threads
+
+
+def test_programs_that_cannot_be_made_at_once_are_no_passes() -> None:
+    bound = describe("bound", SqlBackend(bindings()["workload"], BoundToItsThread))
+    found = ended(bound, Options(effort=Effort.QUICK))
+    assert {each.verdict for each in found} == {Verdict.SKIPPED}
+    assert found[0].reason == BOUND

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ GAP_S: Final = 0.0002
 """Long enough for another thread to come between."""
 
 
-class Racing:
+class Racing(ABC):
     """A handle around the right one, of which one call is made without its guard."""
 
     calls: frozenset[str] = frozenset()
@@ -30,9 +31,9 @@ class Racing:
             return getattr(self.inner, name)
         return lambda **arguments: self.made(name, arguments)
 
+    @abstractmethod
     def made(self, name: str, arguments: dict[str, Any]) -> Any:
         """The call as this store makes it."""
-        raise NotImplementedError
 
 
 class Blind(Racing):

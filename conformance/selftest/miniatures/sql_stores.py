@@ -243,3 +243,12 @@ class SqlBackend:
 
     def open(self, place: Place, config: Mapping[str, Any]) -> SqlHandle:
         return self.kind(self.binding, str(place.path / "rows.db"), **config)
+
+
+class BoundToItsThread(SqlHandle):
+    """A connection that is of no use to another thread, as the module makes it unless it is told otherwise."""
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.connection.close()
+        self.connection = sqlite3.connect(self.path, timeout=0, isolation_level=None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
@@ -24,8 +25,11 @@ def nothing(_answer: Any) -> None:
 
 
 @define(eq=False)
-class Actor:
-    """``chance`` is the seeded source of all that it does."""
+class Actor(ABC):
+    """``chance`` is the seeded source of all that it does. ``DOINGS``: by role how likely each of its actions is, which
+    are methods of the same name behind a low line."""
+
+    DOINGS: ClassVar[Mapping[str, Mapping[str, float]]]
 
     backend: LoadedBackend
     handle: Any
@@ -71,11 +75,11 @@ class Actor:
 
     def step(self) -> None:
         """Do something."""
-        raise NotImplementedError
+        getattr(self, f"_{self.drawn(self.DOINGS[self.role])}")()
 
+    @abstractmethod
     def repeat(self, unanswered: Mapping[str, Any]) -> None:
         """Submit once more what the one before was killed in."""
-        raise NotImplementedError
 
 
 def _noted(observed: Observed, shown: Shown) -> dict[str, Any]:

@@ -83,10 +83,8 @@ def repeatable(deed: Deed) -> bool:
 
 @define(eq=False)
 class JobsActor(Actor):
+    DOINGS = DOINGS
     held: list[Held] = field(factory=list)
-
-    def step(self) -> None:
-        getattr(self, f"_{self.drawn(DOINGS[self.role])}")()
 
     def repeat(self, unanswered: Mapping[str, Any]) -> None:
         self._enqueue(unanswered["envelopes"])

@@ -59,10 +59,8 @@ class Held:
 
 @define(eq=False)
 class WorkloadActor(Actor):
+    DOINGS = DOINGS
     held: list[Held] = field(factory=list)
-
-    def step(self) -> None:
-        getattr(self, f"_{self.drawn(DOINGS[self.role])}")()
 
     def repeat(self, unanswered: Mapping[str, Any]) -> None:
         self._admit(unanswered)

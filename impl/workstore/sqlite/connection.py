@@ -27,7 +27,8 @@ GREATEST_PAGE_COUNT: Final = 0xFFFFFFFE
 _LOG_BYTES: Final = 4_096_000
 """About so long the log grows before its pages are moved into the file: as long as SQLite's own default allows."""
 _FIRST_WAIT_S: Final = 50e-6
-_LONGEST_WAIT_S: Final = 1e-3
+_LONGEST_WAIT_S: Final = 1.5e-3
+"""Longer gives all writers together more, since they disturb the one at work less, and each of them a longer wait."""
 _OPENINGS: Final = 3
 
 _BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})

@@ -9,6 +9,7 @@ from attrs import define, evolve, field
 
 from workcert.adversity.crashes.targets import Target, at_point, targets
 from workcert.adversity.part import SUITE, Part
+from workcert.adversity.steps import requirements_of
 from workcert.cases.model import DISKS, Call, Case, Crash
 from workcert.children import cannot, cannot_fail
 from workcert.judge.verdict import StepRun
@@ -17,7 +18,6 @@ from workcert.run.crashing import AFTER, BEFORE, EITHER, is_beyond
 from workcert.run.engine import Effort, Options, Shrinking, emit_case, wanted_ids
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
-from workspec.core.rule import checks_of
 
 NAME: Final = "crashes"
 DISK_NAME: Final = "failing disks"
@@ -88,15 +88,10 @@ def wanted(store: StoreUnderTest, options: Options) -> tuple[Target, ...]:
     """The targets of the operations that are asked for; all where none is named."""
     ids = wanted_ids(options.only, store.backend)
     found = targets(store.backend, finely=options.effort is Effort.DEEP)
-    return tuple(target for target in found if not ids or ids & requirements_of(store, target))
-
-
-def requirements_of(store: StoreUnderTest, target: Target) -> frozenset[str]:
-    """What is shown by killing this operation, and what the operation itself is about."""
     binding = store.backend.binding
-    own = [each for each in binding.contract.operations if each.name == target.operation]
-    checks = [check for operation in own for check in checks_of(operation)]
-    return frozenset((*binding.killed, *(each for part in (*own, *checks) for each in part.requirements)))
+    # To be killed says something of every operation.
+    every = not ids or not ids.isdisjoint(binding.killed)
+    return tuple(target for target in found if every or ids & requirements_of(binding, target.operation))
 
 
 def _step(target: Target) -> Crash:

@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 from attrs import evolve, frozen
 
+from workcert.adversity.steps import renamed
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import Binding, bindings
 from workcert.cases.cost import weight
@@ -109,19 +110,10 @@ def _target(case: Case, acts: _Acts) -> Target:
     steps = tuple(unrolled(bare(case).steps))
     step = steps[position]
     assert isinstance(step, Call | Transaction)
-    killed = Crash(f"{step.id}_killed", _renamed(step), 1)
+    killed = Crash(f"{step.id}_killed", renamed(step, "unheard"), 1)
     after = steps[position + 1 : position + 1 + MOST_AFTERWARDS]
     killing = _case(case, acts.name, (*steps[:position], killed, step, *after))
     return Target(acts.name, acts.operation, killing, killed.id)
-
-
-def _renamed(step: Call | Transaction) -> Call | Transaction:
-    """The step under other ids: what comes after refers to the answer that was heard."""
-    name = f"{step.id}_unheard"
-    if isinstance(step, Call):
-        return attrs.evolve(step, id=name)
-    calls = tuple(attrs.evolve(call, id=f"{call.id}_unheard") for call in step.calls)
-    return attrs.evolve(step, id=name, calls=calls, after=())
 
 
 def _openings(found: list[Target]) -> Iterator[Target]:

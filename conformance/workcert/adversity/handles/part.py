@@ -11,6 +11,7 @@ from workcert.adversity.handles.crowds import crowds
 from workcert.adversity.handles.skew import run_skews
 from workcert.adversity.handles.targets import TRANSACTION, Target, misused, shared, targets
 from workcert.adversity.part import SUITE, Part
+from workcert.adversity.steps import requirements_of
 from workcert.cases.model import HOLDING, Case, Misuse, Way
 from workcert.children import cannot
 from workcert.run.case import CaseRun, lacking, run_case
@@ -18,7 +19,6 @@ from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
 from workcert.run.misuse import REFUSED, RIGHT
 from workcert.run.store import StoreUnderTest
-from workspec.core.rule import checks_of
 
 NAME: Final = "handles"
 ROUNDS: Final = {Effort.QUICK: 2, Effort.CI: 3, Effort.DEEP: 20}
@@ -64,15 +64,8 @@ class _Tried:
 
     def __attrs_post_init__(self) -> None:
         found = targets(self.store.backend)[:: STRIDE[self.options.effort]]
-        ids = wanted_ids(self.options.only, self.store.backend)
-        self._targets = tuple(target for target in found if not ids or ids & self._shown(target))
-
-    def _shown(self, target: Target) -> set[str]:
-        """What calls of this operation come to; one with several outcomes is an operation for each."""
-        operations = self.store.backend.binding.contract.operations
-        own = [operation for operation in operations if operation.name.split()[0] == target.operation]
-        parts = [part for operation in own for part in (operation, *checks_of(operation), *operation.steps)]
-        return {each for part in parts for each in getattr(part, "requirements", ())}
+        ids, binding = wanted_ids(self.options.only, self.store.backend), self.store.backend.binding
+        self._targets = tuple(target for target in found if not ids or ids & requirements_of(binding, target.operation))
 
     def way(self, way: Way) -> None:
         """Every operation in this way, and each outcome counted."""

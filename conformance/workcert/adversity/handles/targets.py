@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 from attrs import frozen
 
+from workcert.adversity.steps import renamed
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import Binding
 from workcert.cases.cost import weight
@@ -113,7 +114,7 @@ def _does_something(binding: Binding, played: Played) -> str:
 def misused(target: Target, way: Way) -> Case:
     """The call in a way, then the call again as it should be made, and what comes after it."""
     step = target.step
-    unheard = _renamed(step, "misused")
+    unheard = renamed(step, "misused")
     title = f"{target.operation} on a handle that is used in another way than it was opened for: {way.value}"
     steps = (Misuse(f"{step.id}_way", unheard, way), step, *target.after)
     return target.case(way.value, title, steps, ("other",) if way is Way.RESTARTED_MEANWHILE else ())
@@ -128,12 +129,3 @@ def shared(target: Target, rounds: int) -> Case | None:
     block = Together("at_once", calls, rounds, shared=True)
     title = f"{target.operation} by two threads at once on one handle"
     return target.case("shared", title, (block, *target.after))
-
-
-def _renamed(step: Call | Transaction, suffix: str) -> Call | Transaction:
-    """Under other ids: what comes after refers to the answer of the call that is made as it should be."""
-    name = f"{step.id}_{suffix}"
-    if isinstance(step, Call):
-        return attrs.evolve(step, id=name)
-    calls = tuple(attrs.evolve(call, id=f"{call.id}_{suffix}") for call in step.calls)
-    return attrs.evolve(step, id=name, calls=calls, after=())

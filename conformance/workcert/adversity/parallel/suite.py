@@ -73,12 +73,16 @@ class _Trying:
     def by(self, whom: str, count: int) -> None:
         """So many programs, whose callers are threads or processes."""
         unknown: list[str] = []
+        left_out: list[str] = []
         shown = 0
         failures = len(self.failed)
         for case in self._programs(whom, count):
             if len(self.failed) >= MOST_FAILURES:
                 break
             run = run_case(self.store, case)
+            if run.verdict is Verdict.SKIPPED:
+                left_out.append(run.reason)
+                continue
             self._count(case, whom)
             if run.verdict is Verdict.UNKNOWN:
                 unknown.append(run.reason)
@@ -90,7 +94,9 @@ class _Trying:
                 for step in run.steps:
                     self.emit(StepJudged(SUITE, NAME, step))
         self.emit(ExamplesRun(SUITE, self.done, self.calls))
-        if len(self.failed) == failures:
+        if left_out:
+            self.emit(CaseEnded(SUITE, f"{NAME}/{whom}, left out", Verdict.SKIPPED, reason=left_out[0]))
+        if len(self.failed) == failures and (shown or unknown):
             self._conclude(whom, shown, unknown)
 
     def races(self) -> None:
@@ -99,6 +105,9 @@ class _Trying:
         passed = failed = 0
         for case in races_apart(self.store.backend, self.options.effort):
             run = run_case(self.store, case)
+            if run.verdict is Verdict.SKIPPED:
+                self.emit(CaseEnded(SUITE, f"{NAME}/{case.header.name}", run.verdict, case, reason=run.reason))
+                continue
             self.emit(Tallied(NAME, "processes", "catalogued races"))
             if run.verdict is Verdict.FAILED:
                 emit_case(self.store, SUITE, case, run, self.emit, shrinking)
@@ -158,7 +167,7 @@ class _Trying:
 
     def _conclude(self, whom: str, shown: int, unknown: list[str]) -> None:
         """Passed if some were judged; what nobody knows is told beside it, and is neither a failure nor a pass."""
-        if shown or not unknown:
+        if shown:
             self.emit(CaseEnded(SUITE, f"{NAME}/{whom}", Verdict.PASSED))
         if unknown:
             share = f"{len(unknown)} of {shown + len(unknown)} histories"
