@@ -209,7 +209,7 @@ def _total(handle: Any) -> int | None:
     # A dictionary is a mapping that need not be asked whether it is one.
     shown = answer.by_state.values() if isinstance(answer.by_state, (dict, Mapping)) else (UNSEEN,)
     # What is hidden, or no number, is a finding about a call that counts, and tells nothing here.
-    return sum(shown) if all(isinstance(number, int) for number in shown) else None
+    return sum(shown) if {int}.issuperset(map(type, shown)) else None
 
 
 def _reasons() -> Iterator[str]:
@@ -247,7 +247,10 @@ def _clock_after(call: Call, at_ms: int | None) -> int | None:
 def comparable(value: Any) -> Any:
     """An answer without what is not asserted: rates, reasons in words, the text of a cursor, a queue that nothing
     tells of (JOB-INS-06, JOB-QUA-07, JOB-INS-04, JOB-BPR-12)."""
-    if isinstance(value, list | tuple):
+    if value is None:
+        # As most calls answer.
+        return None
+    if isinstance(value, (list, tuple)):
         return [comparable(item) for item in value if not _may_be_absent(item)]
     if isinstance(value, vocabulary.AdmissionUnit) and _is_whole(value):
         claims = (evolve(claim, envelope=replaced(claim.envelope, OF_THE_REQUEST)) for claim in value.claims)

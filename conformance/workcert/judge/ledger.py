@@ -54,6 +54,8 @@ class Ledger:
     tells: bool = True
     """What moved is said of each step. Where nobody will read it, it need not be found out."""
     unread: Unread = field(init=False)
+    _accepted: State | None = None
+    """The state whose rows were all read when it was accepted."""
     _presented: dict[str, tuple[Record, Any]] = field(factory=dict)
     _glanced: dict[str, tuple[Record, Any]] = field(factory=dict)
 
@@ -163,7 +165,7 @@ class Ledger:
         code = observed.code if isinstance(observed, Refusal) else None
         broken: Failure | None = None
         before, records = self.state, self.records
-        for key, record in committed.state.items():
+        for key, record in () if committed.state is self._accepted else committed.state.items():
             if (key in records and record is before.get(key)) or not self.legible(key):
                 continue
             row = read(key)
@@ -176,7 +178,7 @@ class Ledger:
             self.unversioned.discard(key)
         for key in records.keys() - committed.state.keys():
             del records[key], self.versions[key]
-        self.state = committed.state
+        self.state = self._accepted = committed.state
         self.unread.note(committed.decision)
         if committed.decision.operation.name in self.binding.reads:
             self.unread.agreed(committed.decision.scope.key)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from workcert.judge.differences import Difference, differences
 from workcert.judge.verdict import Failure, Kind
-from workcert.run.reading import counted, glanced, listed
+from workcert.run.reading import counted, glanced_otherwise, listed
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
@@ -26,10 +26,11 @@ def compare_rows(execution: Execution, own: Callable[[], Iterable[str]] = tuple)
     judge = execution.judge
     keys = execution.present.legible_keys()
     unread = [key for key in keys if key not in execution.rows] if len(keys) <= MOST_GLANCED else []
-    for key, shown in glanced(execution.store, unread).items():
+    presented = judge.presented_by_rules
+    for key, shown in glanced_otherwise(execution.store, unread, presented):
         if shown is None:
             return _changed(execution, own, f"{key}, which this call does not name, is gone")
-        found = differences(judge.presented_by_rules(key), shown)
+        found = differences(presented(key), shown)
         if found:
             return _changed(execution, own, f"{key} changed, which this call does not name", found)
     kept = counted(execution.store)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cache
 from operator import attrgetter
 from typing import Any, cast
@@ -11,6 +11,7 @@ import attrs
 
 from workcert.backends.registry import BackendError
 from workcert.judge.ledger import Row
+from workcert.judge.sameness import identical
 from workcert.raised import told
 from workcert.run.actors import with_actors
 from workcert.run.calling import CallHung
@@ -48,17 +49,19 @@ def read_row(store: StoreUnderTest, key: str) -> Row | None:
     return Row(found.version, with_actors(record, backend.actors))
 
 
-def glanced(store: StoreUnderTest, keys: Iterable[str]) -> dict[str, Any]:
-    """Records as far as they are quickly read, None where there is none.
+def glanced_otherwise(
+    store: StoreUnderTest, keys: Iterable[str], presented: Callable[[str], Any]
+) -> Iterator[tuple[str, Any]]:
+    """Of records that are quickly read those that are not shown as ``presented`` has them to the letter, None for one
+    that is not there. Nearly all of the rows that are read are right, so that this is asked before anything else.
 
     Raises:
         Unreadable: as `read_row`.
     """
     glance = store.backend.binding.glance
     if glance is None:
-        return {}
+        return
     reader = store.reader()
-    found = {}
     for key in keys:
         try:
             record = glance(reader, key)
@@ -69,10 +72,11 @@ def glanced(store: StoreUnderTest, keys: Iterable[str]) -> dict[str, Any]:
             raise
         except BaseException as error:
             raise Unreadable(f"reading {key} back raised {told(error)}") from error
+        if identical(presented(key), record):
+            continue
         if record is not None and not isinstance(record, store.backend.binding.glanced):
             raise Unreadable(f"reading {key} back answered with {type(record).__name__}, which is no record")
-        found[key] = None if record is None else _with_tuples(record)
-    return found
+        yield key, None if record is None else _with_tuples(record)
 
 
 def counted(store: StoreUnderTest) -> int | None:

@@ -89,7 +89,8 @@ class Operators(Handle):
 
     def get_job(self, *, job_id: str, include_payload: bool) -> Job | None:
         """One row, None if absent. Implements JOB-INS-01..03."""
-        arguments.check_flags(include_payload=include_payload)
+        if type(include_payload) is not bool:
+            arguments.check_flags(include_payload=include_payload)
         row = self._row(job_id)
         return inspection.job_of(row, include_payload) if row is not None else None
 

@@ -7,6 +7,7 @@ of these has a view of its own above it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -84,9 +85,9 @@ class Tables:
         """Commit the changes of a view that stands directly above."""
         for row_id, row in view.jobs.changes.items():
             self.index.move(self.jobs.get(row_id), row)
-        for name in TABLES:
+        for name, changes in view.changed():
             table: dict[Any, Any] = getattr(self, name)
-            for key, value in getattr(view, name).changes.items():
+            for key, value in changes.items():
                 if value is None:
                     table.pop(key, None)
                 else:
@@ -100,24 +101,39 @@ class Tables:
 
 
 class View:
-    """What one call, or one transaction, sees and changes."""
+    """What one call, or one transaction, sees and changes. A layer over a table is made when it is first looked at:
+    most calls come to few of them."""
+
+    jobs: Layer[str, Row]
+    lifecycle_holds: Layer[bytes, Hold]
+    throttle_holds: Layer[bytes, Hold]
+    registry: Layer[str, QuarantineEntry]
+    unfinished: Layer[str, int]
+    limits: Layer[str, int]
+    pauses: Layer[str, bool]
+    cursors: Layer[str, int]
+    arrivals: Layer[str, Flow]
+    completions: Layer[str, Flow]
+    buckets: Layer[str, Bucket]
+    duties: Layer[str, Duty]
+    effects: Layer[str, bool]
 
     def __init__(self, below: Tables | View) -> None:
         self._below = below
+        self._layers: dict[str, Layer[Any, Any]] = {}
         self.row_numbers: count[int] = below.row_numbers
-        self.jobs: Layer[str, Row] = Layer(below.jobs)
-        self.lifecycle_holds: Layer[bytes, Hold] = Layer(below.lifecycle_holds)
-        self.throttle_holds: Layer[bytes, Hold] = Layer(below.throttle_holds)
-        self.registry: Layer[str, QuarantineEntry] = Layer(below.registry)
-        self.unfinished: Layer[str, int] = Layer(below.unfinished)
-        self.limits: Layer[str, int] = Layer(below.limits)
-        self.pauses: Layer[str, bool] = Layer(below.pauses)
-        self.cursors: Layer[str, int] = Layer(below.cursors)
-        self.arrivals: Layer[str, Flow] = Layer(below.arrivals)
-        self.completions: Layer[str, Flow] = Layer(below.completions)
-        self.buckets: Layer[str, Bucket] = Layer(below.buckets)
-        self.duties: Layer[str, Duty] = Layer(below.duties)
-        self.effects: Layer[str, bool] = Layer(below.effects)
+
+    def __getattr__(self, name: str) -> Layer[Any, Any]:
+        if name not in TABLES:
+            raise AttributeError(f"a view has no {name}")
+        layer: Layer[Any, Any] = Layer(getattr(self._below, name))
+        # Found without this function from now on.
+        self.__dict__[name] = self._layers[name] = layer
+        return layer
+
+    def changed(self) -> Iterator[tuple[str, dict[Any, Any]]]:
+        """The tables that it has changed, with what it has put there: None for what it has removed."""
+        return ((name, layer.changes) for name, layer in self._layers.items() if layer.changes)
 
     @property
     def index(self) -> Index:
@@ -127,8 +143,8 @@ class View:
 
     def apply(self, view: View) -> None:
         """Take over the changes of a view that stands directly above."""
-        for name in TABLES:
-            getattr(self, name).changes.update(getattr(view, name).changes)
+        for name, changes in view.changed():
+            getattr(self, name).changes.update(changes)
 
     def present(self, job_id: str) -> Row:
         """The row of an id that the index gave."""
