@@ -91,13 +91,14 @@ def fail_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit, *, kil
         emit(CaseEnded(SUITE, DISK_NAME, Verdict.SKIPPED, reason=reason))
 
 
-def wanted(store: StoreUnderTest, options: Options) -> tuple[Target, ...]:
-    """The targets of the operations that are asked for; all where none is named."""
+def wanted(store: StoreUnderTest, options: Options, shown: Iterable[str] = ()) -> tuple[Target, ...]:
+    """The targets of the operations that are asked for; all where none is named. ``shown``: what is asked of every
+    operation beside what a kill says of it."""
     ids = wanted_ids(options.only, store.backend)
     found = targets(store.backend, finely=options.effort is Effort.DEEP)
     binding = store.backend.binding
     # To be killed says something of every operation.
-    every = not ids or not ids.isdisjoint(binding.killed)
+    every = not ids or not ids.isdisjoint((*binding.killed, *shown))
     return tuple(target for target in found if every or ids & requirements_of(binding, target.operation))
 
 
