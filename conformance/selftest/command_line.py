@@ -132,6 +132,15 @@ class Made(Adapter):
 BACKEND = Made()
 """
 
+BREAKING = INTERRUPTED.replace("signal.raise_signal(signal.SIGINT)", "Made.is_gone = True").replace(
+    "    def open(self, place, config):",
+    """    is_gone = False
+    def open(self, place, config):
+        if self.is_gone:
+            raise ConnectionError("the server is gone")""",
+)
+"""A store that answers wrongly, and then cannot be opened any more."""
+
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     """Exit code, standard output, standard error."""

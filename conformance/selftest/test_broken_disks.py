@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -9,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from workcert.adversity.crashes.damages import damages, filling
-from workcert.adversity.crashes.sweep import fail_each
-from workcert.adversity.crashes.targets import at_point, targets
+from workcert.adversity.crashes.sweep import fail_each, run_disks
+from workcert.adversity.crashes.targets import Target, at_point, targets
 from workcert.backends.registry import LoadedBackend, find
 from workcert.cases import parse, write
-from workcert.cases.model import Case, Crash, Damage, Restart
+from workcert.cases.model import KILLED, Case, Crash, Damage, Restart
 from workcert.children import cannot, cannot_fail
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.case import CaseRun, run_case
 from workcert.run.damaging import EARLIER, RIGHT, damaged
+from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 
@@ -102,10 +104,21 @@ def test_what_is_done_to_a_file() -> None:
     assert damaged(content, Damage("d", "f", "overwritten", 1, 2)) == b"\1\xa5\xa5" + content[3:]
 
 
+def target_of(name: str, operation: str) -> Target:
+    return next(each for each in targets(backend(name)) if each.name == operation)
+
+
 def swept(name: str, operation: str) -> list[Event]:
     events: list[Event] = []
     with StoreUnderTest.of(backend(name)) as store:
-        fail_each(store, [each for each in targets(store.backend) if each.name == operation], events.append)
+        fail_each(store, [target_of(name, operation)], events.append)
+    return events
+
+
+def killed_at_its_writes(name: str, *operations: str) -> list[Event]:
+    events: list[Event] = []
+    with StoreUnderTest.of(backend(name)) as store:
+        fail_each(store, [], events.append, killed=[target_of(name, each) for each in operations])
     return events
 
 
@@ -131,8 +144,78 @@ def test_a_right_store_says_that_it_is_unavailable_at_each_write() -> None:
     events = swept("RIGHT_WORKLOAD", "admit")
     assert {each.verdict for each in events if isinstance(each, CaseEnded)} == {Verdict.PASSED}
     tallied = [(each.row, each.column) for each in events if isinstance(each, Tallied)]
-    for disk in ("full", "write_error", "sync_error"):
+    for disk in ("full", "write_error", "sync_error", "killed"):
         assert tallied.count(("admit", disk)) >= 1
+
+
+@failing
+@pytest.mark.parametrize(
+    ("name", "operation", "requirement"),
+    [
+        ("TORN_JOBS", "admit of several", "JOB-GEN-01"),
+        ("TORN_WORKLOAD", "migrate of several", "WRK-GEN-01"),
+    ],
+)
+def test_a_store_that_nothing_brings_back_is_caught_when_it_is_killed_in_the_midst_of_its_writes(
+    name: str, operation: str, requirement: str
+) -> None:
+    target = target_of(name, operation)
+    with StoreUnderTest.of(backend(name)) as store:
+        runs = [(case, run_case(store, case)) for case in (at_point(target, point, KILLED) for point in range(1, 9))]
+    case, run = next((case, run) for case, run in runs if run.verdict is Verdict.FAILED)
+    assert run.failure is not None
+    assert run.failure.requirement == requirement
+    call = operation.split()[0]
+    assert re.match(rf"{call}: killed in the midst of its writes, at write \d+; then: ", run.failure.text)
+    with StoreUnderTest.of(backend(name.replace("TORN", "JOURNAL"))) as store:
+        assert run_case(store, parse(write(case))).verdict is Verdict.PASSED
+
+
+@failing
+def test_it_is_caught_with_a_case_that_replays() -> None:
+    (failed,) = [each for each in killed_at_its_writes("TORN_JOBS", "ack") if isinstance(each, CaseEnded)]
+    assert failed.case is not None
+    assert [step.disk for step in failed.case.steps if isinstance(step, Crash)] == [KILLED]
+    assert failed.reproduced == (3, 3)
+
+
+@failing
+@pytest.mark.parametrize(
+    ("name", "operations"),
+    [
+        ("JOURNAL_JOBS", ("ack", "admit of several")),
+        ("RIGHT_JOBS", ("ack", "release_fingerprint of several")),
+        ("JOURNAL_WORKLOAD", ("migrate of several",)),
+    ],
+)
+def test_a_store_that_comes_back_is_right_at_each_of_its_writes(name: str, operations: tuple[str, ...]) -> None:
+    events = killed_at_its_writes(name, *operations)
+    assert [each.verdict for each in events if isinstance(each, CaseEnded)] == [Verdict.PASSED] * len(operations)
+    tallied = [each.row for each in events if isinstance(each, Tallied)]
+    for operation in operations:
+        assert tallied.count(operation) >= 2, "a transaction of one page shows nothing"
+
+
+@failing
+def test_a_call_of_several_rows_is_among_those_that_are_killed_at_their_writes() -> None:
+    events: list[Event] = []
+    with StoreUnderTest.of(backend("RIGHT_WORKLOAD")) as store:
+        run_disks(store, Options(effort=Effort.CI), events.append)
+    killed = {each.row for each in events if isinstance(each, Tallied) and each.column == KILLED}
+    failing_too = {each.row for each in events if isinstance(each, Tallied) and each.column == "full"}
+    assert failing_too < killed
+    assert any(row.endswith(" of several") for row in killed - failing_too)
+
+
+@failing
+def test_a_store_that_is_of_no_use_after_its_writes_is_a_finding_and_no_end_of_the_run() -> None:
+    target = target_of("TORN_JOBS", "enqueue")
+    with StoreUnderTest.of(backend("TORN_JOBS")) as store:
+        runs = [run_case(store, at_point(target, point, KILLED)) for point in range(1, 5)]
+        assert Verdict.FAILED in {run.verdict for run in runs}
+        # Each has a place of its own, whatever an earlier one has left behind.
+        for number in (1, 2):
+            assert run_case(store, Case(target.case.header, ())).verdict is Verdict.PASSED, number
 
 
 def test_where_no_disk_can_be_made_to_fail_the_step_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -9,12 +10,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from workcert.cli.certify import MOST_WHOLE
 
-from .command_line import BROKEN, INTERRUPTED, MEMORY, process, run
+from .command_line import BREAKING, BROKEN, INTERRUPTED, MEMORY, process, run
 
 
 @pytest.fixture(autouse=True)
@@ -58,8 +60,28 @@ def test_an_interrupt_loses_nothing_that_was_found(tmp_path: Path) -> None:
     out, _ = running.communicate(timeout=120)
     assert running.returncode == 130
     assert "ZeroDivisionError: on purpose" in out
-    assert out.splitlines()[-1] == "workload 1.0 on pressed.py:BACKEND: could not run (interrupted)"
+    assert out.splitlines()[-1] == "workload 1.0 on pressed.py:BACKEND: failed (the run broke off: interrupted)"
     assert list((tmp_path / ".workcert" / "cases").glob("WRK-*.jsonl"))
+
+
+def test_a_failure_that_was_found_stands_though_the_run_breaks_off(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "breaking.py").write_text(BREAKING)
+    code, out, err = run(capsys, "certify", "breaking.py:BACKEND", "--suite", "scenarios", "--out", "report")
+    why = "the run broke off: breaking.py:BACKEND cannot open a store: ConnectionError: the server is gone"
+    assert code == 1
+    assert "ZeroDivisionError: on purpose" in out
+    assert out.splitlines()[-1].startswith(f"workload 1.0 on breaking.py:BACKEND: failed ({why}")
+    assert f"workcert: workload: {why}" in err
+    (report,) = json.loads((tmp_path / "report" / "report.json").read_text())["contracts"]
+    assert (report["verdict"], report["reason"][: len(why)]) == ("failed", why)
+    assert report["failures"]
+    suite = ElementTree.parse(tmp_path / "report" / "junit.xml").getroot()[0]
+    assert int(suite.attrib["failures"]) >= 1
+    assert suite.attrib["errors"] == "1"
+    (error,) = suite.iter("error")
+    assert why in error.attrib["message"]
 
 
 def test_before_the_command_is_entered_next_to_nothing_is_imported() -> None:

@@ -59,9 +59,9 @@ WRONG = (
     Wrong("SPLIT_JOBS", "renew of several", Kind.KILLED, "JOB-GEN-01", "neither", 6),
     Wrong("ONE_BY_ONE", "enqueue of several", Kind.KILLED, "JOB-GEN-01", "neither", 1),
     Wrong("COUNTS_ELSEWHERE", "enqueue", Kind.KILLED, "JOB-GEN-01", "neither", 1),
-    Wrong("LATE_WORKLOAD", "start", Kind.RECORD, "WRK-INV-14", "is not there", 3),
-    Wrong("AT_THE_END", "start", Kind.RECORD, "WRK-INV-14", "is not there", 3),
-    Wrong("WITHOUT_SYNC", "start", Kind.PROMISE, "WRK-INV-14", "PRAGMA synchronous gives 0", 3),
+    Wrong("LATE_WORKLOAD", "start", Kind.RECORD, "WRK-GEN-01", "is not there", 3),
+    Wrong("AT_THE_END", "start", Kind.RECORD, "WRK-GEN-01", "is not there", 3),
+    Wrong("WITHOUT_SYNC", "start", Kind.PROMISE, "WRK-GEN-01", "PRAGMA synchronous gives 0", 3),
     Wrong("CARELESS_TRANSACTION", "transaction", Kind.PROMISE, "JOB-DUR-01", "PRAGMA synchronous gives 1", 1),
 )
 

@@ -63,10 +63,12 @@ def test_the_verdict_of_every_combination(
         results=(result(Status.PASSED), *([result(Status.NOT_EXERCISED, exercised=0)] if idle else [])),
         unshown=("DURABLE",) if unshown else (),
     )
+    if failed:
+        assert verdict is (ContractVerdict.FAILED if narrowed else ContractVerdict.NOT_CONFORMANT)
+        assert reason == ("the run broke off: the disk is gone" if error else "")
+        return
     if error:
         assert verdict is ContractVerdict.COULD_NOT_RUN
-    elif failed:
-        assert verdict is (ContractVerdict.FAILED if narrowed else ContractVerdict.NOT_CONFORMANT)
     elif narrowed:
         assert verdict is (ContractVerdict.COULD_NOT_RUN if unknown else ContractVerdict.PASSED_IN_PART)
     elif unknown or idle or unshown:
@@ -119,6 +121,9 @@ def test_exit_codes(verdict: ContractVerdict, code: int) -> None:
     report = evolve(report_of(specification(), []), verdict=verdict)
     assert exit_code(report) == code
     assert exit_code(report, evolve(report, verdict=ContractVerdict.CONFORMANT)) == code
+    unable = evolve(report, verdict=ContractVerdict.COULD_NOT_RUN)
+    proven = verdict in (ContractVerdict.NOT_CONFORMANT, ContractVerdict.FAILED)
+    assert exit_code(report, unable) == (1 if proven else 2)
     assert exit_code() == 2
 
 
@@ -220,6 +225,14 @@ def test_a_run_that_broke_off_could_not_run() -> None:
     report = build(specification(), FULL, Collector(), "the directory is not empty")
     assert (report.verdict, report.reason) == (ContractVerdict.COULD_NOT_RUN, "the directory is not empty")
     assert report.tier is None
+    events = events_of(backend_answering(late_heartbeat), [case(*LATE)])
+    report = build(specification(), FULL, collected(events), "the directory is gone")
+    assert (report.verdict, report.reason) == (
+        ContractVerdict.NOT_CONFORMANT,
+        "the run broke off: the directory is gone",
+    )
+    assert not report.is_certificate
+    assert report.profiles_passed == ()
 
 
 def test_a_run_of_some_requirements_reports_these_and_what_failed() -> None:

@@ -127,6 +127,10 @@ class Binding:
 
     killed: tuple[str, ...] = ()
     """What is broken when a process that is killed leaves something between the two states of a call."""
+    durable: tuple[str, ...] = ()
+    """What is broken when something that was answered is lost, or when a setting that keeps it is not in force."""
+    damaged: tuple[str, ...] = ()
+    """What is broken when a store shows what it never held, because its files are damaged, and says nothing of it."""
     answered_only: Callable[[Call, Mapping[str, Any]], str] = lambda _call, _declared: ""
     """Why nothing but its answer shows what a call did, where that is so under what a store declares."""
     creating: Callable[[str, Any], Any] | None = None

@@ -92,9 +92,32 @@ class WithoutSync(Wrapped):
         real.execute("PRAGMA synchronous = OFF")
 
 
+class Journal(Wrapped):
+    """Keeps what a commit needs to be undone in another way than in the write-ahead log."""
+
+    mode = "DELETE"
+
+    def __init__(self, real: Any) -> None:
+        super().__init__(real)
+        for mode in ("DELETE", self.mode):
+            real.execute(f"PRAGMA journal_mode = {mode}").fetchall()
+
+
+class NoJournal(Journal):
+    mode = "OFF"
+
+
+class InMemory(Journal):
+    mode = "MEMORY"
+
+
 def through(store: Any, wrapped: Callable[[Any], Any]) -> Any:
     """The store with something before its connection."""
-    store._connection._connection = wrapped(store._connection._connection)
+    connection = store._connection
+    connection._connection = wrapped(connection._connection)
+    if isinstance(connection._connection, Journal):
+        # There is no log, and it is not to be missed.
+        connection._log = None
     return store
 
 
@@ -220,6 +243,13 @@ LATE_WORKLOAD = WorkloadBackend(Late)
 AT_THE_END = WorkloadBackend(AtTheEnd)
 WITHOUT_SYNC = WorkloadBackend(WithoutSync)
 ONE_BY_ONE = JobsBackend(OneByOne)
+TORN_WORKLOAD = WorkloadBackend(InMemory)
+TORN_JOBS = JobsBackend(change=NoJournal)
+JOURNAL_WORKLOAD = WorkloadBackend(Journal)
+JOURNAL_JOBS = JobsBackend(change=Journal)
+for other in (TORN_WORKLOAD, TORN_JOBS, JOURNAL_WORKLOAD, JOURNAL_JOBS):
+    # Without the log that the right store promises.
+    other.promises = {}
 COUNTS_ELSEWHERE = JobsBackend(CountsElsewhere)
 CARELESS_TRANSACTION = JobsBackend(CarelessTransaction)
 OPTIMIST = JobsBackend(Optimist)

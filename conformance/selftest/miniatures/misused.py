@@ -3,11 +3,13 @@ store, named by import path so that other processes find it."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from attrs import define, field
@@ -77,6 +79,65 @@ class OneAtATime:
             self.lock.release()
 
 
+class _Pooled:
+    """Every call is made by one thread of the handle's own, which no forked process has."""
+
+    def __init__(self, inner: Any, place: Place) -> None:
+        super().__init__(inner, place)  # type: ignore[call-arg]
+        self.pool = ThreadPoolExecutor(1)
+        self.pool.submit(int).result()
+
+    def close(self: Any) -> None:
+        self.pool.shutdown()
+        self.inner.close()
+
+
+class BlocksOnAPool(_Pooled):
+    def do(self: Any, call: Callable[..., Any], _name: str, arguments: dict[str, Any]) -> Any:
+        return self.pool.submit(lambda: call(**arguments)).result()
+
+
+class AwaitsAPool(_Pooled):
+    """What it gives back must be awaited, and nothing about its methods says so."""
+
+    def do(self: Any, call: Callable[..., Any], _name: str, arguments: dict[str, Any]) -> Any:
+        async def made() -> Any:
+            return await asyncio.get_running_loop().run_in_executor(self.pool, lambda: call(**arguments))
+
+        return made()
+
+
+class WritesThenWaits(_Pooled):
+    """The call has been made when it waits."""
+
+    def do(self: Any, call: Callable[..., Any], _name: str, arguments: dict[str, Any]) -> Any:
+        if os.getpid() != self.process:
+            self.inner = reopened(self)
+            answer = getattr(self.inner, _name)(**arguments)
+        else:
+            answer = call(**arguments)
+        self.pool.submit(int).result()
+        return answer
+
+
+class OpensAnew:
+    """In a process that was forked it opens the store once more."""
+
+    def do(self: Any, call: Callable[..., Any], name: str, arguments: dict[str, Any]) -> Any:
+        if os.getpid() == self.process:
+            return call(**arguments)
+        inner = reopened(self)
+        try:
+            return getattr(inner, name)(**arguments)
+        finally:
+            inner.close()
+
+
+def reopened(handle: Any) -> Any:
+    """The store of a handle once more; its clock stands where it stood."""
+    return type(handle.inner).open(next(handle.place.path.glob("*.db")))
+
+
 # Wrong ----------------------------------------------------------------------------------------------------------------
 
 
@@ -136,6 +197,14 @@ class SilentWhenForked:
     def do(self: Any, call: Callable[..., Any], _name: str, arguments: dict[str, Any]) -> Any:
         if os.getpid() != self.process:
             return None
+        return call(**arguments)
+
+
+class CarriesOn:
+    """In a process that was forked it asks no question, and goes on with the connection that it has."""
+
+    def do(self: Any, call: Callable[..., Any], _name: str, arguments: dict[str, Any]) -> Any:
+        self.inner._connection._process = os.getpid()
         return call(**arguments)
 
 
@@ -276,6 +345,11 @@ DEADLOCKS = (MisusedWorkload(around=Deadlocks), MisusedJobs(around=Deadlocks))
 UNSTEADY = (MisusedWorkload(around=Unsteady), MisusedJobs(around=Unsteady))
 REFUSES_LATE = (MisusedWorkload(around=RefusesLate), MisusedJobs(around=RefusesLate))
 SILENT_WHEN_FORKED = (MisusedWorkload(around=SilentWhenForked), MisusedJobs(around=SilentWhenForked))
+BLOCKS_ON_A_POOL = (MisusedWorkload(around=BlocksOnAPool), MisusedJobs(around=BlocksOnAPool))
+AWAITS_A_POOL = (MisusedWorkload(around=AwaitsAPool), MisusedJobs(around=AwaitsAPool))
+WRITES_THEN_WAITS = (MisusedWorkload(around=WritesThenWaits), MisusedJobs(around=WritesThenWaits))
+OPENS_ANEW = (MisusedWorkload(around=OpensAnew), MisusedJobs(around=OpensAnew))
+CARRIES_ON = (MisusedWorkload(around=CarriesOn), MisusedJobs(around=CarriesOn))
 BROKEN_BY_FORK = (MisusedWorkload(around=BrokenByFork), MisusedJobs(around=BrokenByFork))
 SILENT_WHEN_CLOSED = (MisusedWorkload(around=SilentWhenClosed), MisusedJobs(around=SilentWhenClosed))
 FALLS_WHEN_CLOSED = (MisusedWorkload(around=FallsWhenClosed), MisusedJobs(around=FallsWhenClosed))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import os
 import threading
 from collections.abc import Callable, Generator
 from types import GeneratorType
@@ -17,8 +18,18 @@ from typing import Any, Final
 from attrs import define
 
 
+class LoopLostError(Exception):
+    """What would have to be awaited belongs to a loop whose thread is in another process."""
+
+
+_loop_of: int | None = None
+"""The process that has the loop."""
+
+
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
+    global _loop_of
+    _loop_of = os.getpid()
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="workcert coroutines", daemon=True).start()
     return loop
@@ -35,6 +46,11 @@ def settled(value: Any) -> Any:
             # Of a generator its code tells, so that each is asked; of anything else the type.
             _PLAIN.add(type(value))
         return value
+
+    if _loop_of not in (None, os.getpid()):
+        # Never begun, and not to be complained of by Python.
+        getattr(value, "close", lambda: None)()
+        raise LoopLostError("its calls are coroutines, and no event loop outlives a fork")
 
     async def wait() -> Any:
         return await value

@@ -136,6 +136,8 @@ def jobs() -> Binding:
             facts.StoreFacts,
         ),
         killed=("JOB-GEN-01", "JOB-DUR-01"),
+        durable=("JOB-DUR-01", "JOB-GEN-01"),
+        damaged=("JOB-DUR-01",),
         answered_only=_answered_only,
         ended_transaction=(vocabulary.ErrorCode.INVALID, {"reason": FOREIGN}),
     )

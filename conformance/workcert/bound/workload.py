@@ -47,6 +47,8 @@ def workload() -> Binding:
         asked_by=_asked_by,
         kept=(facts.Facts,),
         killed=("WRK-GEN-01", "WRK-INV-14"),
+        durable=("WRK-GEN-01", "WRK-INV-14"),
+        damaged=("WRK-PRT-12", "WRK-INV-14"),
         creating=lambda name, record: vocabulary.Admitted(record, True) if name == "admit" else None,
         touched=_touched,
         linked=lambda record: frozenset(_names_of(record.facts)),

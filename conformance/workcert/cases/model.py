@@ -21,8 +21,10 @@ FORMAT: Final = 1
 UNCHANGED: Final = "unchanged"
 """As ``record`` of a step: neither the record nor its row version moved."""
 
-DISKS: Final = ("full", "write_error", "sync_error")
-"""How a disk fails: it is full from a write on; a write fails; waiting until something is written fails."""
+KILLED: Final = "killed"
+DISKS: Final = ("full", "write_error", "sync_error", KILLED)
+"""How a disk fails: it is full from a write on; a write fails; waiting until something is written fails; its process is
+killed at a write, which is not made."""
 DAMAGES: Final = ("removed", "cut", "zeroed", "overwritten")
 OPENING: Final = "open"
 """As the step of a crash: opening the store."""
@@ -157,7 +159,7 @@ class Crash:
     afterwards: the state is the one before the step or the one after it.
 
     ``disk``: one of `DISKS`. The process is then not killed at a point: its ``point``-th write to a file of the store
-    fails so, and it is killed after its answer."""
+    fails so, and it is killed after its answer; or it is killed at that write."""
 
     id: str
     step: Call | Transaction | None

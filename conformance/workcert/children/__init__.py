@@ -9,8 +9,10 @@ from workcert.children.family import Child, Children, ChildTrouble, cannot
 from workcert.children.messages import Died
 from workcert.children.recipe import ByName, Recipe
 from workcert.children.remote import Remote, RemoteCrash
+from workcert.children.worker import WAITED
 
 __all__ = [
+    "WAITED",
     "ByName",
     "Child",
     "ChildTrouble",

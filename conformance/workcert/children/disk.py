@@ -1,4 +1,4 @@
-"""A disk that fails under one process: its system calls are answered with errors, by ``strace``."""
+"""A disk that fails under one process: its system calls are answered with errors, or end it, by ``strace``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ ATTACHING_S: Final = 10.0
 _WRITES: Final = "?pwrite64,?pwritev,?pwritev2,?write,?writev,?ftruncate,?ftruncate64,?fallocate"
 _SYNCS: Final = "?fsync,?fdatasync,?sync_file_range,?msync"
 _FAULTS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "full": (_WRITES, "ENOSPC", "+"),
-    "write_error": (_WRITES, "EIO", ""),
-    "sync_error": (_SYNCS, "EIO", ""),
+    "full": (_WRITES, "error=ENOSPC", "+"),
+    "write_error": (_WRITES, "error=EIO", ""),
+    "sync_error": (_SYNCS, "error=EIO", ""),
+    # Sent when the call is entered: what it was to write is not written.
+    "killed": (_WRITES, "signal=KILL", ""),
 }
-_INJECTED: Final = "(INJECTED)"
+_INJECTED: Final = ("(INJECTED)", "+++ killed by SIGKILL +++")
 
 
 class DiskTrouble(Exception):  # noqa: N818 - nothing is said about the backend
@@ -51,7 +53,7 @@ class FailingDisk:
     how: str
     number: int
     failed: int = 0
-    """How many calls were made to fail, known when it is closed."""
+    """How many calls were made to fail, or ended a thread of the process; known when it is closed."""
     _log: Path = field(factory=lambda: Path(tempfile.mkdtemp(prefix="workcert-disk-")) / "log")
     _tracer: subprocess.Popen[bytes] | None = None
 
@@ -59,10 +61,10 @@ class FailingDisk:
         """Raises:
         DiskTrouble: strace cannot take hold of the process.
         """
-        calls, error, onwards = _FAULTS[self.how]
+        calls, fault, onwards = _FAULTS[self.how]
         files = [str(path) for path in sorted(self.place.rglob("*")) if path.is_file()]
         command = [PROGRAM, "-f", "-qq", "-o", str(self._log), "-e", f"trace={calls}"]
-        command += ["-e", f"inject={calls}:error={error}:when={self.number}{onwards}"]
+        command += ["-e", f"inject={calls}:{fault}:when={self.number}{onwards}"]
         command += [word for path in files for word in ("-P", path)]
         self._tracer = subprocess.Popen(
             [*command, "-p", str(self.pid)],
@@ -104,5 +106,6 @@ class FailingDisk:
         if tracer.stderr is not None:
             tracer.stderr.close()
         with contextlib.suppress(OSError):
-            self.failed = self._log.read_text(errors="replace").count(_INJECTED)
+            log = self._log.read_text(errors="replace")
+            self.failed = sum(log.count(sign) for sign in _INJECTED)
         shutil.rmtree(self._log.parent, ignore_errors=True)

@@ -187,6 +187,10 @@ class Child:
     """Of the handle that it has opened."""
     broken: tuple[str, ...] = ()
     """What its connections were found to be without, of what the adapter promises."""
+    carried: tuple[str, str] | None = None
+    """What a process forked from it last was seen to do on a connection that it had not opened: a statement, a file."""
+    in_vain: str = ""
+    """Why a process forked from it last could show nothing."""
     _asked: Request | None = None
 
     # What is asked for ---------------------------------------------------------------------------------------------
@@ -326,7 +330,7 @@ class Child:
                     reached = said
                 case Reply():
                     self.points, self.commit_order = said.points, said.commit_order
-                    self.broken = said.broken
+                    self.broken, self.carried, self.in_vain = said.broken, said.carried, said.in_vain
                     self.methods = said.methods or self.methods
                     self._family.note_imported(said.imported)
                     return said.observed

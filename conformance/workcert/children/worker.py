@@ -7,6 +7,8 @@ import math
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -14,7 +16,7 @@ from typing import Any, Final
 
 from attrs import define, evolve, field
 
-from workcert.backends.coroutines import Synchronous, settled
+from workcert.backends.coroutines import LoopLostError, Synchronous, settled
 from workcert.backends.protocol import Place
 from workcert.backends.registry import LoadedBackend
 from workcert.cases.contracts import TRANSACTION
@@ -35,9 +37,14 @@ from workcert.children.points import commit_order, watching
 from workcert.raised import told
 from workcert.run import calling
 from workcert.run.calling import Answered, Crashed, Observed, Unavailable, observe
-from workcert.watched import Promised, installed
+from workcert.watched import Promised, carried, installed
 
 BEGIN: Final = "begin"
+WITHOUT_THREADS_S: Final = 3.0
+"""How long a forked process may take whose parent had threads, of which it has none: it may wait for one for ever."""
+WAITED: Final = (
+    "its handle works by threads of its own, none of which outlives a fork: the forked process waited in vain"
+)
 
 
 class ElsewhereError(Exception):
@@ -171,7 +178,7 @@ def _answered(served: Served, connection: Connection, request: Request) -> Reply
             inside = request.inside
             return _watched(served, connection, request, lambda: served.make(name, arguments, instant, inside))
         case Forked(call):
-            return _reply(forked(lambda: served.make(call.name, call.arguments, call.instant), served.close))
+            return forked(lambda: served.make(call.name, call.arguments, call.instant), served.close)
         case Begin():
             return _watched(served, connection, request, served.begin)
         case End(how):
@@ -181,30 +188,63 @@ def _answered(served: Served, connection: Connection, request: Request) -> Reply
     raise AssertionError(f"unknown request {request!r}")
 
 
-def forked(make: Callable[[], Observed], close: Callable[[], Observed]) -> Observed:
+def forked(make: Callable[[], Observed], close: Callable[[], Observed]) -> Reply:
     """A call made by a process that is forked from this one, which then closes the handle that both have open."""
     ours, theirs = Pipe(duplex=False)
+    limit_s = min(WITHOUT_THREADS_S, calling.CALL_LIMIT_S) if _threads() > 1 else math.inf
     pid = os.fork()
     if not pid:
         try:
             # By then nobody waits for it any more.
             signal.alarm(math.ceil(2 * calling.CALL_LIMIT_S))
             ours.close()
-            theirs.send(_reply(make()).observed)
+            theirs.send(_made_by_fork(make))
             close()
         finally:
             # Nothing of this process may be ended twice.
             os._exit(0)
     theirs.close()
-    try:
-        observed: Observed | None = ours.recv()
-    except (EOFError, OSError):
-        observed = None
-    _, status = os.waitpid(pid, 0)
-    if observed is not None:
-        return observed
+    give_up_at = time.monotonic() + limit_s
+    reply: Reply | None = None
+    with contextlib.suppress(EOFError, OSError):
+        is_late = not ours.poll(None if limit_s == math.inf else limit_s)
+        reply = Reply(Answered(None), in_vain=WAITED) if is_late else ours.recv()
+    ours.close()
+    status = _ended_by(pid, give_up_at)
+    if reply is not None:
+        return reply
     how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "no signal"
-    return Crashed(f"SystemError: the forked process ended by {how} before it had answered", ElsewhereError(how))
+    return _reply(
+        Crashed(f"SystemError: the forked process ended by {how} before it had answered", ElsewhereError(how))
+    )
+
+
+def _made_by_fork(make: Callable[[], Observed]) -> Reply:
+    with carried.noting() as noted:
+        observed = make()
+    lost = observed.error if isinstance(observed, Crashed) else None
+    in_vain = str(lost) if isinstance(lost, LoopLostError) else ""
+    return evolve(_reply(observed), carried=next(iter(noted.statements), None), in_vain=in_vain)
+
+
+def _threads() -> int:
+    """How many there are in this process, those that Python does not know of too where the system tells."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return threading.active_count()
+
+
+def _ended_by(pid: int, give_up_at: float) -> int:
+    """How a forked process has ended. By then it is killed: what closing waits for may have been left behind, too."""
+    ended, status = os.waitpid(pid, 0 if give_up_at == math.inf else os.WNOHANG)
+    while not ended and time.monotonic() < give_up_at:
+        time.sleep(0.0005)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+    return status
 
 
 def _watched(

@@ -32,6 +32,7 @@ from workcert.cli.complaint import ReadableError, adapter_text, raised_by_adapte
 from workcert.cli.kept import KEPT, keep_cases, kept_failures
 from workcert.cli.output import plural, width
 from workcert.report import (
+    BROKE_OFF,
     Collector,
     ContractReport,
     Progress,
@@ -63,8 +64,8 @@ def add(subparsers: Any) -> None:
         "certify",
         help="certify a store",
         description="Run the suites on a backend and say what holds. Exit code: 0 conformant, or passed in part; "
-        "1 not conformant, incomplete or failed; 2 could not run. A run narrowed by --suite, --contract or --only "
-        "makes no certificate.",
+        "1 not conformant, incomplete or failed, even if the run broke off afterwards; 2 could not run. A run "
+        "narrowed by --suite, --contract or --only makes no certificate.",
     )
     add_backend(parser)
     add_contract(parser)
@@ -108,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
     reports: list[ContractReport] = []
     for backend, only in concerned:
         reports.append(_certified(backend, evolve(options, only=only), collectors))
-        if reports[-1].reason == INTERRUPTED:
+        if _interrupted(reports[-1]):
             break
     reports, kept = _saved(reports, collectors, args.out)
     for (backend, _), report in zip(concerned, reports, strict=False):
@@ -121,9 +122,16 @@ def run(args: argparse.Namespace) -> int:
             print(f"Note: {path} is of an older run")
     for report in reports:
         print(verdict_line(report))
-    if reports[-1].reason == INTERRUPTED:
+    if _interrupted(reports[-1]):
         raise KeyboardInterrupt
+    for report in reports:
+        if report.broke_off:
+            print(f"workcert: {report.contract}: {BROKE_OFF}{report.reason.removeprefix(BROKE_OFF)}", file=sys.stderr)
     return exit_code(*reports)
+
+
+def _interrupted(report: ContractReport) -> bool:
+    return report.broke_off and report.reason.removeprefix(BROKE_OFF) == INTERRUPTED
 
 
 def _saved(

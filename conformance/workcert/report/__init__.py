@@ -18,6 +18,7 @@ from workcert.report.json_report import json_text, schema
 from workcert.report.junit import junit_text
 from workcert.report.markdown import markdown_text
 from workcert.report.model import (
+    BROKE_OFF,
     ContractReport,
     ContractVerdict,
     FailureReport,
@@ -31,6 +32,7 @@ from workcert.report.timings import Timings, timings
 from workcert.report.write import ReportError, of_an_older_run, write_reports
 
 __all__ = [
+    "BROKE_OFF",
     "Collector",
     "ContractReport",
     "ContractVerdict",

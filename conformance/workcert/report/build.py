@@ -13,6 +13,7 @@ from workcert.report.coverage import tables
 from workcert.report.failures import failures_of
 from workcert.report.lookalikes import KnownFault, known_faults, look_alikes
 from workcert.report.model import (
+    BROKE_OFF,
     ChoiceValue,
     ContractReport,
     ContractVerdict,
@@ -48,7 +49,7 @@ def build(
     """The report of one contract on one backend.
 
     Args:
-        error: why the run did not come to its end; the verdict is then *could not run*.
+        error: why the run did not come to its end; the verdict is then *could not run*, unless a failure was found.
         known: faults beside which a failing store is laid; None: those that came with the kit.
         grades: what the suites catch; None: the grades that came with the kit, if any did.
     """
@@ -95,6 +96,7 @@ def build(
         looks_like=_looks_like(failures, shown, known_faults(contract.name) if known is None else known),
         toured=toured_of(backend, options, collector.ended),
         adversity=tuple(_tried(part, rows) for part, rows in collector.tallies.items()),
+        broke_off=bool(error),
         strength=None if options.only or error else strength_of(backend, options, grades or kept(contract.name)),
     )
 
@@ -108,11 +110,11 @@ def decide_verdict(
     results: Sequence[RequirementResult],
     unshown: Sequence[str],
 ) -> tuple[ContractVerdict, str]:
-    """The verdict and, where it is neither a pass nor a failure, why.
+    """The verdict and, where it is neither a pass nor a failure, or the run broke off, why.
 
-    A failure, flaky or not, outweighs everything but a run that broke off. In a narrowed run there is no
-    *incomplete*: where a call hung, or nothing of what was asked for could run, nothing was certified and nothing
-    failed, so it could not run. Requirements that are provisional decide nothing.
+    A failure, flaky or not, outweighs everything: one that was found before a run broke off is found. In a narrowed
+    run there is no *incomplete*: where a call hung, or nothing of what was asked for could run, nothing was certified
+    and nothing failed, so it could not run. Requirements that are provisional decide nothing.
 
     Args:
         unknown: cases that gave no verdict in time.
@@ -121,10 +123,11 @@ def decide_verdict(
     gating = [result for result in results if not result.provisional]
     failed = any(not failure.provisional for failure in failures)
     failed = failed or any(result.status in (Status.FAILED, Status.FLAKY) for result in gating)
+    if failed:
+        reason = f"{BROKE_OFF}{error}" if error else ""
+        return (ContractVerdict.FAILED if narrowed else ContractVerdict.NOT_CONFORMANT), reason
     if error:
         return ContractVerdict.COULD_NOT_RUN, error
-    if failed:
-        return (ContractVerdict.FAILED if narrowed else ContractVerdict.NOT_CONFORMANT), ""
     hung = f"{unknown} {'case' if unknown == 1 else 'cases'} gave no verdict in time" if unknown else ""
     if narrowed:
         if hung or not any(result.exercised for result in results):

@@ -17,7 +17,8 @@ _SKIPPED: Final = (Status.NOT_EXERCISED, Status.NOT_CLAIMED)
 
 def junit_text(reports: Sequence[ContractReport]) -> str:
     """A suite for each contract. A requirement that was not exercised is *skipped*, with the reason; where that makes
-    the verdict *incomplete*, or nothing could run, an error of its own says so, so that no server shows a pass."""
+    the verdict *incomplete*, or nothing could run, or the run broke off, an error of its own says so, so that no server
+    shows a pass."""
     root = Element("testsuites", name="workcert")
     for report in reports:
         _suite(root, report)
@@ -27,7 +28,7 @@ def junit_text(reports: Sequence[ContractReport]) -> str:
 
 def _suite(root: Element, report: ContractReport) -> None:
     counted = report.counted
-    unsettled = report.verdict in (ContractVerdict.INCOMPLETE, ContractVerdict.COULD_NOT_RUN)
+    unsettled = report.broke_off or report.verdict in (ContractVerdict.INCOMPLETE, ContractVerdict.COULD_NOT_RUN)
     failed = [result for result in counted if _gating_failure(result)]
     skipped = [result for result in counted if result.status in _SKIPPED or _provisional_failure(result)]
     suite = SubElement(

@@ -51,6 +51,10 @@ EXIT_CODES: Final = {
     ContractVerdict.COULD_NOT_RUN: 2,
 }
 
+PROVEN: Final = (ContractVerdict.NOT_CONFORMANT, ContractVerdict.FAILED)
+"""A failure was found, whatever else could not be done."""
+BROKE_OFF: Final = "the run broke off: "
+
 
 @frozen
 class RequirementResult:
@@ -310,6 +314,8 @@ class ContractReport:
     """None of a run that was narrowed to some requirements, or that broke off."""
     adversity: tuple[Tried, ...] = ()
     """In the order in which the parts were run."""
+    broke_off: bool = False
+    """The run did not come to its end; what it had found by then stands, and ``reason`` says why it ended."""
 
     @property
     def counted(self) -> tuple[RequirementResult, ...]:
@@ -318,7 +324,7 @@ class ContractReport:
     @property
     def is_certificate(self) -> bool:
         """A narrowed run, or one that did not come to its end, certifies nothing."""
-        return not self.narrowed and self.verdict is not ContractVerdict.COULD_NOT_RUN
+        return not (self.narrowed or self.broke_off or self.verdict is ContractVerdict.COULD_NOT_RUN)
 
 
 def count(results: tuple[RequirementResult, ...], status: Status) -> int:
@@ -335,5 +341,7 @@ def by_family(report: ContractReport) -> dict[str, tuple[RequirementResult, ...]
 
 def exit_code(*reports: ContractReport) -> int:
     """0 conformant or passed in part, 1 not conformant, incomplete or failed, 2 could not run (or nothing ran); of
-    several contracts the worst."""
+    several contracts the worst, and what has been shown of one is not undone by another that could not run."""
+    if any(report.verdict in PROVEN for report in reports):
+        return 1
     return max((EXIT_CODES[report.verdict] for report in reports), default=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,7 +10,8 @@ import attrs
 from attrs import define, field, frozen
 
 from workcert.backends.registry import BackendError
-from workcert.cases.model import OPENING, Call, Crash, Transaction
+from workcert.cases.model import KILLED as KILLED_AT_WRITE
+from workcert.cases.model import OPENING, Call, Crash, Plain, Transaction
 from workcert.children import Child, ChildTrouble, Died, DiskTrouble, FailingDisk, cannot, cannot_fail
 from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.references import Refused
@@ -80,16 +82,39 @@ def run_crash(execution: Execution, step: Crash) -> StepRun:
     except ChildTrouble:
         raise
     except BackendError as error:
-        text = f"the store cannot be opened after its process was killed{_where(killed)}: {error}"
+        where = "" if killed.disk else _where(killed)
+        text = f"the store cannot be opened after its process was killed{where}: {error}"
         return _ended(execution, step, made, killed, Failure(execution.binding.killed, Kind.CRASH, text))
     if killed.trouble:
-        return _ended(execution, step, made, killed, Failure(_ids(execution), Kind.CRASH, killed.trouble))
+        failure = Failure(execution.binding.killed, Kind.CRASH, killed.trouble)
+        return _ended(execution, step, made, killed, failure)
     if not execution.judged:
         return _followed(execution, step, made, killed)
     run = _judged(execution, step, made, killed)
     if run.failure is None and killed.broken:
-        return attrs.evolve(run, failure=Failure(_ids(execution), Kind.PROMISE, killed.broken[0]))
+        return attrs.evolve(run, failure=Failure(execution.binding.durable, Kind.PROMISE, killed.broken[0]))
     return run
+
+
+def of_no_use(execution: Execution, step: Plain, error: BackendError) -> StepRun:
+    """A step that cannot be made since the files of the store were hurt: that is a finding, and no end of the run.
+
+    Raises:
+        BackendError: nothing has happened to them, or it says nothing of the store.
+    """
+    if not execution.wounded or isinstance(error, ChildTrouble):
+        raise error
+    run = execution.left_out(step, execution.wounded)
+    text = f"the store is of no use since: {error}"
+    return attrs.evolve(run, applicable=True, failure=Failure(execution.binding.killed, Kind.CRASH, text))
+
+
+def since_wounded(execution: Execution, failure: Failure) -> Failure:
+    """What befell the files stands first. Where the store answers with no answer at all it is what is broken, too."""
+    killed, own = execution.binding.killed, failure.requirements
+    ids = (*killed, *own) if failure.kind is Kind.CRASH else (*own, *killed)
+    text = f"{execution.wounded}; then: {failure.text}"
+    return attrs.evolve(failure, requirements=tuple(dict.fromkeys(ids)), text=text)
 
 
 def _prepared(execution: Execution, step: Crash) -> list[Made] | StepRun:
@@ -162,8 +187,13 @@ def _on_failing_disk(execution: Execution, step: Crash, made: Made, child: Child
     assert step.disk is not None
     with FailingDisk(child.pid, execution.store.place.path, step.disk, step.point) as disk:
         ended = child.call(made.call.name, execution.keywords(made.step, made.call), instant, watch=True)
-    killed.disk = f"the disk fails ({step.disk}) from write {step.point} on" if disk.failed else UNTOUCHED
+    killed.disk = _said_of(step) if disk.failed else UNTOUCHED
+    execution.wounded = f"{made.call.name}: {killed.disk}" if disk.failed else ""
+    # What is torn may lie where no read has come to.
+    execution.store.use_up()
     match ended:
+        case Died(number=0, signal=signal.SIGKILL) if disk.failed and step.disk == KILLED_AT_WRITE:
+            killed.label = "not answered"
         case Unavailable(definite, _text) if disk.failed:
             killed.unavailable = ended
             killed.label = "unavailable, definitely" if definite else "unavailable, or not"
@@ -171,7 +201,13 @@ def _on_failing_disk(execution: Execution, step: Crash, made: Made, child: Child
             killed.answers.append(ended)
         case _:
             _goes_on(killed, ended, made.call.name)
-            killed.trouble = f"{killed.disk}: {killed.trouble}"
+
+
+def _said_of(step: Crash) -> str:
+    if step.disk == KILLED_AT_WRITE:
+        return f"killed in the midst of its writes, at write {step.point}"
+    onwards = "from" if step.disk == "full" else "at"
+    return f"the disk fails ({step.disk}) {onwards} write {step.point}" + (" on" if step.disk == "full" else "")
 
 
 def _in_transaction(execution: Execution, step: Crash, made: Sequence[Made], child: Child, killed: Killed) -> None:
@@ -229,7 +265,7 @@ def _judged(execution: Execution, step: Crash, made: Sequence[Made], killed: Kil
     # Each of the states that the store may have been in was thought of.
     execution.other_states = () if failure is not None else execution.other_states
     if failure is not None and killed.unavailable is not None:
-        text = f"{killed.disk}; the store said: {killed.unavailable.text}; {failure.text}"
+        text = f"the store said: {killed.unavailable.text}; {failure.text}"
         failure = attrs.evolve(failure, text=text)
     if failure is not None:
         return _ended(execution, step, made, killed, failure)
@@ -247,9 +283,10 @@ def _answered(execution: Execution, step: Crash, made: Made, killed: Killed) -> 
         lost = misfit(execution, before) is None
         if lost:
             text = "it was answered before its process was killed, and is not there"
-            failure = attrs.evolve(failure, requirements=(*_ids(execution), *failure.requirements), text=text)
+            failure = attrs.evolve(failure, requirements=(*execution.binding.durable, *failure.requirements), text=text)
     if failure is None:
-        failure = execution.judge.everything(execution.read, _ids(execution), Kind.RESTART, "after the kill")
+        durable = execution.binding.durable
+        failure = execution.judge.everything(execution.read, durable, Kind.RESTART, "after the kill")
     note = step.note or f"{killed.disk or 'killed'}{_where(killed)}"
     return attrs.evolve(run, id=step.id, failure=failure, note=note)
 
@@ -344,7 +381,3 @@ def _calls(step: Crash) -> tuple[Call, ...]:
 
 def _commits(step: Crash) -> bool:
     return isinstance(step.step, Call) or (isinstance(step.step, Transaction) and step.step.end == "commit")
-
-
-def _ids(execution: Execution) -> tuple[str, ...]:
-    return execution.binding.contract.comparisons["restart"]

@@ -158,7 +158,7 @@ def _count(execution: Execution, remote: Remote, seen: Seen) -> None:
 
 def _judged(execution: Execution, step: Damage, seen: Seen) -> tuple[str, Failure | None]:
     where = f"{step.file} was {step.how}"
-    ids = execution.binding.contract.comparisons["restart"]
+    ids = execution.binding.damaged
     if seen.trouble:
         return "", Failure(
             ids, Kind.CRASH, f"{where}, and the store does not say that it is unavailable: {seen.trouble}"

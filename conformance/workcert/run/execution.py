@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 from attrs import define, field
 
+from workcert.backends.registry import BackendError
 from workcert.binding import WISHES, Binding
 from workcert.cases.model import (
     Call,
@@ -33,7 +34,7 @@ from workcert.run.answers import Answers
 from workcert.run.asserted import Made, not_asserted
 from workcert.run.calling import Answered, Observed, Refusal, observe, time_limit
 from workcert.run.clock import STANDS, StoreClock
-from workcert.run.crashing import run_crash
+from workcert.run.crashing import of_no_use, run_crash, since_wounded
 from workcert.run.damaging import run_damage
 from workcert.run.holding import Held, run_held
 from workcert.run.injecting import run_inject
@@ -92,6 +93,8 @@ class Execution:
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
     present: PresentState = field(init=False)
+    wounded: str = ""
+    """What befell the files of the store in an earlier step, where something did that a disk may do to them."""
     damaged: bool = False
     """A file of the store was damaged: nothing more is asked of it."""
 
@@ -118,6 +121,8 @@ class Execution:
                 run = self._unreadable(
                     step, Unreadable("an answer cannot be compared: it holds itself, or is too deep")
                 )
+            except BackendError as error:
+                run = of_no_use(self, step, error)
         if run.failure is not None and self.other_states and not isinstance(step, Call):
             raise Undecided(f"which of several calls came first is not known, and {step.id} is right for some orders")
         if run.failure is not None:
@@ -128,6 +133,8 @@ class Execution:
 
     def _named(self, failure: Failure | None) -> Failure | None:
         contract = self.binding.contract
+        if failure is not None and self.wounded:
+            failure = since_wounded(self, failure)
         return failure and as_the_case_says(contract, failure, self.ids_of_case, restarted=self._opened_at > 0)
 
     def _dispatch(self, step: Plain) -> StepRun:

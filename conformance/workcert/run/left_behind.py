@@ -57,7 +57,7 @@ def candidates(
     text = "what was found afterwards is neither: " + "; ".join(dict.fromkeys(reasons))
     if whole:
         text = f"what was answered before the process was killed is not there: {reasons[0]}"
-        return [], Failure(execution.binding.contract.comparisons["restart"], Kind.RESTART, text)
+        return [], Failure(execution.binding.durable, Kind.RESTART, text)
     return [], Failure(execution.binding.killed, Kind.KILLED, text)
 
 

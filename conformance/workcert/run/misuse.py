@@ -15,6 +15,7 @@ from workcert.backends.registry import BackendError
 from workcert.binding import BUSY_TIMEOUT_MS, Binding
 from workcert.cases.model import Call, Misuse, Transaction, Way
 from workcert.children import Child, Died
+from workcert.judge.together import Undecided
 from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable, observe
 from workcert.run.reading import counted
@@ -69,14 +70,20 @@ def run_misuse(execution: Execution, step: Misuse) -> StepRun:
     use = _Use(execution, step, step.step, call)
     try:
         observed = use.made()
+        answered = isinstance(observed, Answered | Refusal)
+        again = None if answered or use.in_vain else use.again()
+        if use.in_vain:
+            use.done()
+            return _in_vain(execution, step, use.in_vain)
         check_referred(execution.store.backend, call.name, observed)
-        if isinstance(observed, Answered | Refusal):
+        if again is None:
             use.done()
             run = execution.judged_run(step.step, call, now, observed)
+            run = attrs.evolve(run, failure=run.failure or _carried(execution, use))
             return _named(run, step, RIGHT if run.failure is None else WRONG)
-        again = use.again()
         use.done()
-        return _refused(execution, step, step.step, call, observed, again)
+        run = _refused(execution, step, step.step, call, observed, again)
+        return attrs.evolve(run, failure=run.failure or _carried(execution, use))
     finally:
         use.done()
 
@@ -95,6 +102,30 @@ def _unusable(execution: Execution, step: Misuse) -> str:
             f"one that can be opened with {BUSY_TIMEOUT_MS} says so at once"
         )
     return ""
+
+
+def _in_vain(execution: Execution, step: Misuse, why: str) -> StepRun:
+    """It shows nothing. Whether it has done anything is known only if it has done nothing.
+
+    Raises:
+        Undecided: it may have.
+    """
+    if _traces(execution, execution.binding.contract.comparisons["refusal"]) is not None:
+        raise Undecided(f"{why}, and what it has done by then is not known")
+    return attrs.evolve(execution.left_out(step.step, why), id=step.id)
+
+
+def _carried(execution: Execution, use: _Use) -> Failure | None:
+    """A connection that was used on both sides of a fork: that no harm shows this time is luck."""
+    if use.carried is None:
+        return None
+    statement, file = use.carried
+    text = (
+        f"a connection was carried over a fork: the forked process made {statement!r} on one to {file} that its parent "
+        "had opened. SQLite forbids that: locks on a file belong to one process and are not inherited, so that both "
+        "may write at once and damage it. In the child, open the store anew or refuse the call"
+    )
+    return Failure(execution.binding.killed, Kind.CRASH, text)
 
 
 def _named(run: StepRun, step: Misuse, how: str) -> StepRun:
@@ -146,6 +177,10 @@ class _Use:
     step: Misuse
     call: Call
     made_of: ModelCall
+    carried: tuple[str, str] | None = None
+    """The first statement that a forked process made on a connection of its parent, and the name of its file."""
+    in_vain: str = ""
+    """Why nothing can be said of the forked process."""
     _closed: bool = False
 
     @property
@@ -197,6 +232,7 @@ class _Use:
         handle = elsewhere(self.execution, self.call.on, self.call.at)
         keywords = self.execution.keywords(self.call, self.made_of)
         found = handle.child.forked(self.call.call, keywords)
+        self.carried, self.in_vain = self.carried or handle.child.carried, handle.child.in_vain
         return _lived(found, "the forked process")
 
     def _held(self, meanwhile: Callable[[], None]) -> Observed:
@@ -248,6 +284,10 @@ class Elsewhere:
         if name.startswith("_") or name not in self.binding.calls.calls:
             raise AttributeError(name)
         return lambda **arguments: self._answered(_lived(self.child.call(name, arguments), "a process of its own"))
+
+    def is_coroutine(self, _name: str) -> bool:
+        """Its own process says so when it comes to it."""
+        return False
 
     def close(self) -> None:
         self.child.kill()

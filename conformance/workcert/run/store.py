@@ -209,6 +209,10 @@ class StoreUnderTest:
         """Another handle in the place of that of this name. The place is not used for a further example."""
         self.let_go(name)
         self._handles[name] = handle
+        self.use_up()
+
+    def use_up(self) -> None:
+        """The place is not used for a further example."""
         self._is_fresh_needed = True
 
     def let_go(self, name: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, TypeVar
 
+from workcert.watched import carried
 from workcert.watched.call import AFTER_COMMIT, current, ticket, verb_of
 
 Value = TypeVar("Value")
@@ -79,6 +80,7 @@ class _Cursor(sqlite3.Cursor):
 
 def _seen(connection: Any, sql: object, run: Callable[[], Value]) -> Value:
     """Run one statement, with the points around it and the ticket of what it commits."""
+    run = carried.seen(connection, sql, run)
     watch = current()
     is_open = connection.in_transaction
     if not is_open:
@@ -120,7 +122,7 @@ def connecting(connect: Callable[..., Any]) -> Callable[..., Any]:
             place[FACTORY_PLACE] = _class_of(place[FACTORY_PLACE])
         else:
             keywords["factory"] = _class_of(keywords.get("factory", sqlite3.Connection))
-        return connect(*place, **keywords)
+        return carried.opened(connect(*place, **keywords))
 
     return watched
 

@@ -35,7 +35,7 @@ def run_damages(store: StoreUnderTest, options: Options, emit: Emit) -> None:
         BackendError: the backend cannot be used, or lies about an ability.
     """
     why = cannot(store.backend)
-    filled = None if why else filling(wanted(store, options))
+    filled = None if why else filling(wanted(store, options, store.backend.binding.damaged))
     cases = [] if filled is None else list(_cases(store, filled, MOST_PAGES[options.effort]))
     if not cases:
         emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why or "the store keeps no files in its place"))

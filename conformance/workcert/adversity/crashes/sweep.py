@@ -1,4 +1,5 @@
-"""Every operation in a process that is killed at each of its points in turn, or whose disk fails at each write."""
+"""Every operation in a process that is killed at each of its points in turn, or at each of its writes, or whose disk
+fails there."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from attrs import define, evolve, field
 from workcert.adversity.crashes.targets import Target, at_point, targets
 from workcert.adversity.part import SUITE, Part
 from workcert.adversity.steps import requirements_of
-from workcert.cases.model import DISKS, Call, Case, Crash
+from workcert.cases.model import DISKS, KILLED, Call, Case, Crash
 from workcert.children import cannot, cannot_fail
 from workcert.judge.verdict import StepRun
 from workcert.run.case import CaseRun, run_case
@@ -27,6 +28,11 @@ POINTS: Final = "points"
 ANSWERED: Final = "after its answer"
 ON_DISKS: Final = {Effort.QUICK: 1, Effort.CI: 2, Effort.DEEP: 1000}
 """Operations that are tried on disks that fail: what one call does about an error, nearly all do."""
+WIDEST: Final = {Effort.QUICK: 1, Effort.CI: 3, Effort.DEEP: 0}
+"""Further ones that are killed at each of their writes, those that change most records: what a store tears shows where
+it writes much, and in one page that it writes there is nothing to tear."""
+MOST_WRITES: Final = 60
+"""A call that writes more often is left there: where nothing holds its writes together, the first ones are torn too."""
 
 
 def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
@@ -43,7 +49,7 @@ def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
 
 
 def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
-    """Let the disk fail at each write of some operations; of all with effort ``deep``.
+    """Let the disk fail at each write of some operations, and kill them and some more there; all with effort ``deep``.
 
     Raises:
         BackendError: as `run_crashes`.
@@ -54,7 +60,8 @@ def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
         return
     found = [target for target in wanted(store, options) if isinstance(_step(target).step, Call)]
     kept = found[:: max(1, -(-len(found) // ON_DISKS[options.effort]))]
-    fail_each(store, kept, emit)
+    widest = sorted((each for each in found if each not in kept), key=lambda each: (-each.rows, each.name))
+    fail_each(store, kept, emit, killed=widest[: WIDEST[options.effort]])
 
 
 def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> None:
@@ -68,29 +75,30 @@ def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> Non
         sweep.operation(target, None)
 
 
-def fail_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> None:
-    """The same with each way in which a disk fails, at each write.
+def fail_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit, *, killed: Iterable[Target] = ()) -> None:
+    """The same with each way in which a disk fails, at each write. ``killed``: operations that are only killed there.
 
     Raises:
         BackendError: as `run_crashes`.
     """
     sweep = _Sweep(store, emit, DISK_NAME)
-    for target in found:
-        for disk in DISKS:
-            if not sweep.is_hindered:
-                sweep.operation(target, disk)
+    tried = [(target, disk) for target in found for disk in DISKS]
+    for target, disk in (*tried, *((target, KILLED) for target in killed)):
+        if not sweep.is_hindered:
+            sweep.operation(target, disk)
     if not (sweep.is_hindered or sweep.failed_writes):
         reason = "no call was seen to write to a file that the store had before it"
         emit(CaseEnded(SUITE, DISK_NAME, Verdict.SKIPPED, reason=reason))
 
 
-def wanted(store: StoreUnderTest, options: Options) -> tuple[Target, ...]:
-    """The targets of the operations that are asked for; all where none is named."""
+def wanted(store: StoreUnderTest, options: Options, shown: Iterable[str] = ()) -> tuple[Target, ...]:
+    """The targets of the operations that are asked for; all where none is named. ``shown``: what is asked of every
+    operation beside what a kill says of it."""
     ids = wanted_ids(options.only, store.backend)
     found = targets(store.backend, finely=options.effort is Effort.DEEP)
     binding = store.backend.binding
     # To be killed says something of every operation.
-    every = not ids or not ids.isdisjoint(binding.killed)
+    every = not ids or not ids.isdisjoint((*binding.killed, *shown))
     return tuple(target for target in found if every or ids & requirements_of(binding, target.operation))
 
 
@@ -114,7 +122,8 @@ class _Sweep:
     def operation(self, target: Target, disk: str | None) -> None:
         """Up to the first point at which something is wrong, or beyond the last."""
         step = evolve(_step(target), disk=disk)
-        for point in range(1, MOST_POINTS + 1):
+        most = MOST_WRITES if disk == KILLED else MOST_POINTS
+        for point in range(1, most + 1):
             case = at_point(target, point, disk)
             run = run_case(self.store, case)
             seen = next((each for each in run.steps if each.id == target.killed), None)
@@ -124,8 +133,8 @@ class _Sweep:
                 return
             self._tally(target, step, seen)
             if is_beyond(step, seen):
-                self._ended(case, run, seen)
-                return
+                break
+        self._ended(case, run, seen)
 
     def _said(self, run: CaseRun) -> None:
         self._killed, self._steps = self._killed + 1, self._steps + len(run.steps)

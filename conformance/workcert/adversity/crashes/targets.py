@@ -31,12 +31,13 @@ MOST_AFTERWARDS: Final = 4
 @frozen
 class Target:
     """``case`` ends in ``killed``, whose point is 1; what follows it shows that the store works on. ``name``: of the
-    operation, with what kind of call of it this is."""
+    operation, with what kind of call of it this is. ``rows``: how many records its call changes."""
 
     name: str
     operation: str
     case: Case
     killed: str
+    rows: int = 0
 
 
 def targets(backend: LoadedBackend, *, finely: bool = False) -> tuple[Target, ...]:
@@ -113,7 +114,7 @@ def _target(case: Case, acts: _Acts) -> Target:
     killed = Crash(f"{step.id}_killed", renamed(step, "unheard"), 1)
     after = steps[position + 1 : position + 1 + MOST_AFTERWARDS]
     killing = _case(case, acts.name, (*steps[:position], killed, step, *after))
-    return Target(acts.name, acts.operation, killing, killed.id)
+    return Target(acts.name, acts.operation, killing, killed.id, acts.changed)
 
 
 def _openings(found: list[Target]) -> Iterator[Target]:

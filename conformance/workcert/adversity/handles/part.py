@@ -13,7 +13,7 @@ from workcert.adversity.handles.targets import TRANSACTION, Target, misused, sha
 from workcert.adversity.part import SUITE, Part
 from workcert.adversity.steps import requirements_of
 from workcert.cases.model import HOLDING, Case, Misuse, Way
-from workcert.children import cannot
+from workcert.children import WAITED, cannot
 from workcert.run.case import CaseRun, lacking, run_case
 from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case, wanted_ids
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
@@ -78,8 +78,13 @@ class _Tried:
             name = f"{NAME}, {WORDS[way]}"
             self.emit(CaseEnded(SUITE, name, Verdict.SKIPPED, reason=why))
             return
+        vain = 0
         for case in cases:
+            if vain == MOST_HUNG:
+                self.emit(CaseEnded(SUITE, case.header.name, Verdict.SKIPPED, case, reason=WAITED))
+                continue
             run = self._run(case)
+            vain += _waited(run)
             for step in run.steps if run.verdict is Verdict.PASSED else ():
                 if step.note.startswith(f"{way.value}: ") and step.applicable:
                     self.emit(Tallied(NAME, WORDS[way], _outcome(way, step.note)))
@@ -116,6 +121,11 @@ class _Tried:
         self.emit(ExamplesRun(NAME, self._done, self._steps))
         emit_case(self.store, SUITE, case, _unless_made(case, run), self.emit, self.shrinking)
         return run
+
+
+def _waited(run: CaseRun) -> bool:
+    """For a thread that a forked process has not: what one call does about it, nearly all do."""
+    return run.reason.startswith(WAITED) or any(step.note == WAITED for step in run.steps)
 
 
 def _outcome(way: Way, note: str) -> str:
