@@ -11,8 +11,8 @@ from workcert.backends.protocol import Ability
 from workcert.binding import bindings
 from workcert.cases import CaseError, parse, required_abilities, unrolled, write
 from workcert.cases.model import Crash, Damage
+from workcert.cases.playing import NoSingleCourse, play
 from workcert.shrink.edits import changed, leaves
-from workcert.vectors.playing import NotExportable, play
 from workspec.core.choice import reference
 
 CALL = {"id": "c1", "on": "A", "at_ms": 5, "call": "promote_due", "args": {"limit": 1}}
@@ -93,5 +93,5 @@ def test_nothing_stands_after_a_damage_and_the_abilities_are_asked_for() -> None
 
 @pytest.mark.parametrize("step", [STEPS[1], STEPS[-1]])
 def test_no_vector_is_made_of_them(step: dict[str, Any]) -> None:
-    with pytest.raises(NotExportable):
+    with pytest.raises(NoSingleCourse):
         play(bindings()["jobs"], parse(text(step)), reference)

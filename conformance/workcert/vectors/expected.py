@@ -12,9 +12,8 @@ from attrs import define, field
 from workcert.binding import Binding
 from workcert.codec import encode
 from workcert.judge.sameness import ORDINALS
-from workcert.vectors.literals import bytes_as, repeated
+from workcert.vectors.literals import NotExportable, bytes_as, repeated
 from workcert.vectors.marks import MARK, MORE, SHOWN, Json, Mark, Marks, in_order
-from workcert.vectors.playing import NotExportable
 from workspec.core.choice import UNSEEN
 from workspec.core.interpreter import Accepted, Outcome
 from workspec.jobs.vocabulary import JobPage, QueueStats, Reclaimed

@@ -6,10 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from workcert.cases.playing import NoSingleCourse
 from workcert.codec import encode
 from workcert.references import Copies, JsonBytes, Ref, RepeatBytes, RepeatText, Text, references
 from workcert.vectors.marks import Json
-from workcert.vectors.playing import NotExportable
+
+
+class NotExportable(NoSingleCourse):
+    """A vector cannot say what a case does; the text says why, alike for all cases of which the same holds."""
+
 
 SHORT: Final = 64
 """A text up to this length is written out, however it is made."""

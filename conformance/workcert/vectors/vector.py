@@ -10,11 +10,11 @@ from attrs import frozen
 
 from workcert.binding import WISHES, Binding
 from workcert.cases.model import Call, Case, Inject, Restart, Transaction, required_abilities
+from workcert.cases.playing import NoSingleCourse, Played, play
 from workcert.vectors.choosing import OpenChooser, alternatives
 from workcert.vectors.expected import Expected
-from workcert.vectors.literals import literal
+from workcert.vectors.literals import NotExportable, literal
 from workcert.vectors.marks import Json, Marks
-from workcert.vectors.playing import NotExportable, Played, play
 from workspec.core.choice import reference
 from workspec.core.record import State
 
@@ -61,7 +61,7 @@ def vector_of(binding: Binding, case: Case) -> Vector | LeftOut:
         otherwise = _steps(binding, case, OpenChooser(Marks(8, True), _configured(binding, case)))
         if steps != otherwise or not _as_with_defaults(binding, case, played):
             raise NotExportable("what the contract leaves to the store decides what comes after")
-    except NotExportable as why:
+    except NoSingleCourse as why:
         return LeftOut(name, str(why))
     return Vector(_header(binding, case, _held(binding, case, asked, steps)), steps)
 
@@ -107,7 +107,7 @@ def _held(binding: Binding, case: Case, asked: OpenChooser, steps: tuple[Json, .
 def _goes_otherwise(binding: Binding, case: Case, declared: Mapping[str, Any], steps: tuple[Json, ...]) -> bool:
     try:
         return _steps(binding, case, OpenChooser(Marks(3, False), declared)) != steps
-    except NotExportable:
+    except NoSingleCourse:
         return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
@@ -10,20 +10,16 @@ import attrs
 from attrs import evolve, frozen
 
 from workcert.adversity.steps import renamed
+from workcert.adversity.ways import short_ways
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import Binding, bindings
-from workcert.cases.cost import weight
 from workcert.cases.model import Call, Case, Crash, Step, Transaction, required_abilities, unrolled
+from workcert.cases.playing import Played
 from workcert.cases.write import write
 from workcert.run.case import lacking
 from workcert.shrink.loosening import bare
-from workcert.tour.library import every_case
-from workcert.vectors.playing import NotExportable, Played, play
-from workspec.core.choice import reference
 from workspec.core.record import State
 
-HEAVIEST: Final = 60
-"""The weight of a case that is looked through; what takes more does not lead anywhere on a short way."""
 MOST_AFTERWARDS: Final = 4
 """Steps of the case that are made after the kill, to see that the store goes on."""
 
@@ -74,16 +70,11 @@ class _Acts:
 def _played(contract: str) -> tuple[tuple[Case, tuple[_Acts, ...]], ...]:
     """Each case that leads somewhere on a short way, with the steps of it that change something."""
     binding = bindings()[contract]
-    light = (case for case in every_case(contract) if weight(case) <= HEAVIEST)
-    return tuple((case, tuple(_acting(binding, case))) for case in light)
+    return tuple((case, tuple(_acting(binding, played))) for case, played in short_ways(binding))
 
 
-def _acting(binding: Binding, case: Case) -> Iterator[_Acts]:
+def _acting(binding: Binding, played: Sequence[Played]) -> Iterator[_Acts]:
     """Each step that changes something."""
-    try:
-        played = play(binding, case, reference)
-    except NotExportable:
-        return
     for position, each in enumerate(played):
         if each.state is each.before or not isinstance(each.step, Call | Transaction):
             continue

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final
 
 import attrs
 from attrs import frozen
 
 from workcert.adversity.steps import renamed
+from workcert.adversity.ways import short_ways
 from workcert.backends.registry import LoadedBackend
-from workcert.binding import Binding
-from workcert.cases.cost import weight
+from workcert.binding import Binding, bindings
 from workcert.cases.model import (
     Call,
     Case,
@@ -27,14 +28,10 @@ from workcert.cases.model import (
     required_abilities,
     unrolled,
 )
+from workcert.cases.playing import Played
 from workcert.run.case import lacking
 from workcert.shrink.loosening import bare
-from workcert.tour.library import every_case
-from workcert.vectors.playing import NotExportable, Played, play
-from workspec.core.choice import reference
 
-HEAVIEST: Final = 60
-"""The weight of a case that is looked through."""
 MOST_AFTERWARDS: Final = 3
 """Steps of the case that are made afterwards, to see that the store goes on."""
 TRANSACTION: Final = "transaction"
@@ -75,11 +72,11 @@ def _lasting(header: Header) -> set[str]:
 def targets(backend: LoadedBackend) -> tuple[Target, ...]:
     """One for each operation, in the order of names."""
     shortest: dict[str, tuple[int, Target]] = {}
-    for case in every_case(backend.binding.name):
-        if lacking(case, backend) or weight(case) > HEAVIEST:
+    for case, worth in _worth_in(backend.binding.name):
+        if lacking(case, backend):
             continue
         steps = tuple(unrolled(bare(case).steps))
-        for position, operation in _worth(backend.binding, case):
+        for position, operation in worth:
             known = shortest.get(operation)
             step = steps[position]
             if (known is None or position < known[0]) and isinstance(step, Call | Transaction):
@@ -89,11 +86,14 @@ def targets(backend: LoadedBackend) -> tuple[Target, ...]:
     return tuple(target for _name, (_position, target) in sorted(shortest.items()))
 
 
-def _worth(binding: Binding, case: Case) -> Iterator[tuple[int, str]]:
-    try:
-        played = tuple(play(binding, case, reference))
-    except NotExportable:
-        return
+@cache
+def _worth_in(contract: str) -> tuple[tuple[Case, tuple[tuple[int, str], ...]], ...]:
+    """Each case with the positions of the steps that are worth a try, and their operations."""
+    binding = bindings()[contract]
+    return tuple((case, tuple(_worth(binding, played))) for case, played in short_ways(binding))
+
+
+def _worth(binding: Binding, played: Sequence[Played]) -> Iterator[tuple[int, str]]:
     for position, each in enumerate(played):
         if all(isinstance(earlier.step, Call | Inject | Restart) for earlier in played[:position]):
             operation = _does_something(binding, each)

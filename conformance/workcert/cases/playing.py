@@ -33,11 +33,11 @@ from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 
 MOST_ROWS: Final = 2_000
-"""In a store: a vector names every row that a step changes, and people read vectors."""
+"""In a store: whoever plays a case looks at every row that a step changes."""
 
 
-class NotExportable(Exception):  # noqa: N818 - a finding about a case, not an error of the program
-    """No vector can be made of a case; the text says why, alike for all cases of which the same holds."""
+class NoSingleCourse(Exception):  # noqa: N818 - a finding about a case, not an error of the program
+    """Nobody can say beforehand what a case does; the text says why, alike for all cases of which the same holds."""
 
 
 @frozen(eq=False)
@@ -57,7 +57,7 @@ def play(binding: Binding, case: Case, choose: Chooser) -> tuple[Played, ...]:
     """Make every step of a case on an empty store.
 
     Raises:
-        NotExportable: more than one course of the case is right, or it cannot be made as it is written.
+        NoSingleCourse: more than one course of the case is right, or it cannot be made as it is written.
     """
     return tuple(_Player(binding, choose).steps(case))
 
@@ -84,17 +84,17 @@ class _Player:
                 case Transaction():
                     yield self.transaction(step)
                 case Together():
-                    raise NotExportable("calls at once: their order is the store's, and so is what follows")
+                    raise NoSingleCourse("calls at once: their order is the store's, and so is what follows")
                 case Crash():
-                    raise NotExportable("a process that is killed: what it leaves behind is one of two states")
+                    raise NoSingleCourse("a process that is killed: what it leaves behind is one of two states")
                 case Misuse():
-                    raise NotExportable("a handle that is misused: a store may refuse that in its own way")
+                    raise NoSingleCourse("a handle that is misused: a store may refuse that in its own way")
                 case Damage():
-                    raise NotExportable("a file that is damaged: what a store can make of it is its own affair")
+                    raise NoSingleCourse("a file that is damaged: what a store can make of it is its own affair")
                 case Frozen(point=int()):
-                    raise NotExportable("a call held at a point: what its statements are is the store's own affair")
+                    raise NoSingleCourse("a call held at a point: what its statements are is the store's own affair")
                 case Frozen():
-                    raise NotExportable("a call held between its halves: only a store that can pause is asked for it")
+                    raise NoSingleCourse("a call held between its halves: only a store that can pause is asked for it")
 
     def call(self, step: Call) -> Played:
         before = self.state
@@ -114,9 +114,9 @@ class _Player:
         try:
             record = structure(self.binding.record, resolve(step.record, self.answers), "record")
         except (ReferenceFault, CodecError):
-            raise NotExportable("a record that is put there is made of what was refused") from None
+            raise NoSingleCourse("a record that is put there is made of what was refused") from None
         if self.binding.injectable(record):
-            raise NotExportable("a record that no version can have left behind")
+            raise NoSingleCourse("a record that no version can have left behind")
         key = self.binding.key_of(record)
         self.state = {**before, key: self.binding.contract.absorb(record, step.version)}
         self.answers[step.id] = to_json(record)
@@ -146,15 +146,15 @@ class _Player:
             hints = self.binding.signature(step.call).arguments
             typed = {name: structure(hints[name], value, name) for name, value in arguments.items()}
         except (ReferenceFault, CodecError):
-            raise NotExportable("a step needs an answer that was refused") from None
+            raise NoSingleCourse("a step needs an answer that was refused") from None
         call = ModelCall(step.call, typed)
         if self.binding.impossible(call):
-            raise NotExportable("a record that no version can have left behind")
+            raise NoSingleCourse("a record that no version can have left behind")
         if self.binding.has_clock and step.at is None and self.at is None:
-            raise NotExportable("a call while the clock of the store runs: its instant is that of the system")
+            raise NoSingleCourse("a call while the clock of the store runs: its instant is that of the system")
         if self.binding.has_clock and step.at is not None:
             if self.at is not None and step.at < self.at:
-                raise NotExportable("a store's clock does not run back")
+                raise NoSingleCourse("a store's clock does not run back")
             self.at = step.at
         return call, self.binding.contract.instant(call, step.at)
 
@@ -169,7 +169,7 @@ class _Player:
         for each in others:
             other = commit(contract, self.state, each)
             if not _same_records(other.state, committed.state):
-                raise NotExportable("two checks may decide, and leave different records behind")
+                raise NoSingleCourse("two checks may decide, and leave different records behind")
             outcomes += [] if other.outcome in outcomes else [other.outcome]
         return committed, tuple(outcomes)
 
@@ -179,7 +179,7 @@ class _Player:
 
 def _small(played: Played) -> Played:
     if len(played.state) > MOST_ROWS:
-        raise NotExportable(f"more than {MOST_ROWS:,} rows in the store")
+        raise NoSingleCourse(f"more than {MOST_ROWS:,} rows in the store")
     return played
 
 
