@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,7 +38,7 @@ from workspec.core.interpreter import apply
 from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 
-from .miniatures.sql_stores import SqlBackend, SqlHandle
+from .miniatures.sql_stores import SqlBackend, SqlHandle, TwoTransactions, without_lease
 
 WORKLOAD, JOBS = bindings()["workload"], bindings()["jobs"]
 
@@ -166,6 +167,17 @@ def test_who_waits_gets_its_turn() -> None:
     assert run.verdict is Verdict.PASSED
     assert held is not None
     assert (held.waited, held.timed, held.first) == (True, False, True)
+
+
+def test_who_waits_comes_between_two_transactions_each_time() -> None:
+    """The held call stands still at its further points too, until who waits for it has tried again."""
+    halves = partial(TwoTransactions, half=without_lease, operation="admit")
+    wrong = SqlBackend(JOBS, halves, configurable=frozenset())
+    for point in (2, 3, 4, 5, 6):
+        run, held = held_in(wrong, case_of("jobs/admit-against-idle-reclaim-expired", point))
+        assert run.verdict is Verdict.FAILED
+        assert held is not None
+        assert (held.waited, held.timed) == (True, False)
 
 
 class LockedByPython(SqlHandle):

@@ -324,6 +324,22 @@ def test_a_patience_of_its_own_is_seen_when_it_tries_again(file: Path) -> None:
     assert 2 <= len(tries) <= 4
 
 
+@pytest.mark.parametrize("timeout_ms", [0, SHORT_MS])
+def test_a_statement_that_fails_is_made_once(timeout_ms: int, file: Path) -> None:
+    """Held up as it commits, it has run the functions of the store."""
+    calls: list[int] = []
+
+    def work(connection: Any) -> None:
+        connection.create_function("counted", 0, lambda: calls.append(1))
+        connection.execute("INSERT INTO rows (n) VALUES (counted())")
+
+    met = Met("", keeps_reading, work, journal="DELETE")
+    found, waited = meeting(file, met, timeout_ms, watched=True, release=False)
+    assert found.error is not None
+    assert waited == bool(timeout_ms)
+    assert calls == [1]
+
+
 def test_what_was_closed_is_known_no_more(file: Path) -> None:
     with installed("sqlite3"):
         connection: Any = sqlite3.connect(file)

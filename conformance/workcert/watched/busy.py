@@ -136,7 +136,8 @@ def _heard(connection: Any, held: Beside, sql: object, run: Callable[[], Value])
     timeout_ms = _timeout_ms(connection)
     if timeout_ms <= 0:
         return run()
-    handler = _HANDLER(_Asked(held, timeout_ms))
+    # Kept as long as the connection: the library must never come back to one that is gone.
+    handler = connection._handler = _HANDLER(_Asked(held, timeout_ms))
     library.set_handler(database, handler, None)
     try:
         return run()

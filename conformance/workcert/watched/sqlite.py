@@ -29,6 +29,8 @@ class _Connection(sqlite3.Connection):
     """What was counted as changed before the transaction that is open."""
     _database: int | None = None
     """Where the library keeps it while it is open, as far as that is known."""
+    _handler: Any = None
+    """Who is asked there whether to go on waiting."""
     _is_overheard = False
     """Each statement is told to somebody, and the kit makes none of its own."""
 
