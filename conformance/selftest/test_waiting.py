@@ -189,7 +189,12 @@ def meeting(file: Path, met: Met, timeout_ms: int, watched: bool, release: bool)
             assert not waited or state.has_ended
         state.over()
         thread.join(PATIENCE_S)
-        assert not thread.is_alive()
+        hangs = thread.is_alive()
+        if hangs:
+            # A connection that is in use cannot be closed.
+            held.execute("ROLLBACK")
+            thread.join(PATIENCE_S)
+        assert not hangs
         answer, error = outcome
         seen = Done(answer, error, other.in_transaction, other.total_changes, looks(other), None)
         if held.in_transaction:

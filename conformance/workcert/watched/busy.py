@@ -10,7 +10,6 @@ cannot be reached nothing is seen, and nothing is otherwise.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import importlib
 import sqlite3
 import sys
@@ -30,8 +29,6 @@ _CONNECT: Final = sqlite3.connect
 _SETTING: Final = "busy_timeout"
 """What a store calls its own timeout: a statement that names it may set it, and never waits."""
 _PRIMARY: Final = 0xFF
-_HANDLER: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)
-_ENTRY: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
 @define
@@ -55,42 +52,47 @@ def _note(database: int | None, _message: int | None, _routines: int | None) -> 
     return 0
 
 
-_noting: Final = _ENTRY(_note)
-
-
 @frozen
 class _Library:
-    """``set_handler``: who is asked; ``set_timeout``: SQLite asks itself, and sleeps so many milliseconds in all."""
+    """``handler``: makes what can be asked of a function; ``set_handler``: it is asked; ``set_timeout``: SQLite asks
+    itself, and sleeps so many milliseconds in all; ``noting``: kept, since the library has only its
+    address."""
 
+    handler: Callable[[Callable[[int | None, int], int]], Any]
     set_handler: Callable[[int, Any, None], int]
     set_timeout: Callable[[int, int], int]
+    noting: Any
 
 
 @cache
 def _library() -> _Library | None:
-    """The library that the module itself uses, found through it so that it is no other one."""
+    """The library that the module itself uses, found through it so that it is no other one. Some systems have no
+    `ctypes`, or do not let it make functions."""
     try:
+        ctypes = importlib.import_module("ctypes")
         below = ctypes.CDLL(importlib.import_module("_sqlite3").__file__)
+        pointer, number = ctypes.c_void_p, ctypes.c_int
+        handler = ctypes.CFUNCTYPE(number, pointer, number)
+        entry = ctypes.CFUNCTYPE(number, pointer, pointer, pointer)
         below.sqlite3_sourceid.restype = ctypes.c_char_p
-        below.sqlite3_busy_handler.argtypes = (ctypes.c_void_p, _HANDLER, ctypes.c_void_p)
-        below.sqlite3_busy_timeout.argtypes = (ctypes.c_void_p, ctypes.c_int)
-        below.sqlite3_auto_extension.argtypes = (_ENTRY,)
-        below.sqlite3_cancel_auto_extension.argtypes = (_ENTRY,)
-        source = below.sqlite3_sourceid().decode()
-        is_noting = below.sqlite3_auto_extension(_noting) == sqlite3.SQLITE_OK
-    except (ImportError, AttributeError, TypeError, OSError):
+        below.sqlite3_busy_handler.argtypes = (pointer, handler, pointer)
+        below.sqlite3_busy_timeout.argtypes = (pointer, number)
+        below.sqlite3_auto_extension.argtypes = below.sqlite3_cancel_auto_extension.argtypes = (entry,)
+        source, noting = below.sqlite3_sourceid().decode(), entry(_note)
+        is_noting = below.sqlite3_auto_extension(noting) == sqlite3.SQLITE_OK
+    except (ImportError, AttributeError, TypeError, OSError, MemoryError):
         return None
     if not is_noting:
         return None
     # At the end of the process this module goes before a connection that somebody opens then.
-    atexit.register(below.sqlite3_cancel_auto_extension, _noting)
+    atexit.register(below.sqlite3_cancel_auto_extension, noting)
     with _noted() as opened:
         probe = _CONNECT(":memory:")
     (used,) = probe.execute("SELECT sqlite_source_id()").fetchone()
     probe.close()
-    return (
-        _Library(below.sqlite3_busy_handler, below.sqlite3_busy_timeout) if opened.database and used == source else None
-    )
+    if not opened.database or used != source:
+        return None
+    return _Library(handler, below.sqlite3_busy_handler, below.sqlite3_busy_timeout, noting)
 
 
 @contextmanager
@@ -137,7 +139,7 @@ def _heard(connection: Any, held: Beside, sql: object, run: Callable[[], Value])
     if timeout_ms <= 0:
         return run()
     # Kept as long as the connection: the library must never come back to one that is gone.
-    handler = connection._handler = _HANDLER(_Asked(held, timeout_ms))
+    handler = connection._handler = library.handler(_Asked(held, timeout_ms))
     library.set_handler(database, handler, None)
     try:
         return run()
