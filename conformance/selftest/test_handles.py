@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,17 +15,19 @@ from workcert.adversity.handles import HANDLES
 from workcert.adversity.handles.crowds import crowds
 from workcert.adversity.handles.skew import run_skews
 from workcert.adversity.handles.targets import Target, misused, shared, targets
-from workcert.backends.registry import LoadedBackend, find
+from workcert.backends.registry import LoadedBackend, describe, find
+from workcert.binding import bindings
 from workcert.cases import parse, write
 from workcert.cases.model import Case, Way
 from workcert.cases.reading import CaseError
-from workcert.run import calling
+from workcert.run import beside, calling
 from workcert.run.case import CaseRun, run_case
 from workcert.run.engine import MOST_HUNG, Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
-from workcert.run.store import StoreUnderTest
+from workcert.run.store import BOUND, StoreUnderTest
 
 from .command_line import MEMORY, SQLITE
+from .miniatures.sql_stores import BoundToItsThread, SqlBackend, SqlHandle, WritesWhenOpened
 
 POSIX = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of their own need a system with fork")
 ROUNDS = 4
@@ -159,6 +161,26 @@ def test_a_failure_is_shrunk_to_a_case_that_shows_it() -> None:
 )
 def test_a_store_that_cannot_bear_it_is_caught(name: str, way: Way, contract: str) -> None:
     assert Verdict.FAILED in verdicts(in_way(miniature(name, contract), way))
+
+
+def restarted_beside(kind: Callable[..., SqlHandle]) -> set[tuple[Verdict, str]]:
+    """Of a store that cannot be asked not to wait: how each case ended, and what became of the misused call."""
+    of = describe("miniature", SqlBackend(bindings()["jobs"], kind, configurable=frozenset()))
+    found = in_way(of, Way.RESTARTED_MEANWHILE)
+    return {(run.verdict, step.note) for run in found for step in run.steps if step.id.endswith("_way")}
+
+
+def test_all_others_restart_beside_a_call_although_they_have_to_wait() -> None:
+    """Where that is seen, and another thread may open them."""
+    assert restarted_beside(WritesWhenOpened) == {(Verdict.PASSED, "restarted_meanwhile: right")}
+    assert restarted_beside(BoundToItsThread) == {(Verdict.PASSED, BOUND)}
+
+
+def test_nothing_is_opened_beside_a_call_where_nobody_sees_that_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "is_seen", lambda _module: False)
+    ((verdict, note),) = restarted_beside(WritesWhenOpened)
+    assert verdict is Verdict.PASSED
+    assert "the kit cannot see that it does" in note
 
 
 def test_an_answer_in_spite_of_a_close_must_be_true() -> None:

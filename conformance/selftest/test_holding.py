@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
+import threading
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +25,7 @@ from workcert.cases.model import Case
 from workcert.judge.judge import Judge
 from workcert.judge.ledger import Row
 from workcert.judge.overlapping import Overlap, judge_overlapping
+from workcert.run import beside
 from workcert.run.calling import Answered, Observed, Refusal, Unavailable
 from workcert.run.case import CaseRun, run_case
 from workcert.run.events import Verdict
@@ -34,7 +38,7 @@ from workspec.core.interpreter import apply
 from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 
-from .miniatures.sql_stores import SqlBackend, SqlHandle
+from .miniatures.sql_stores import SqlBackend, SqlHandle, TwoTransactions, without_lease
 
 WORKLOAD, JOBS = bindings()["workload"], bindings()["jobs"]
 
@@ -46,13 +50,17 @@ def case_of(name: str, point: int = 1) -> Case:
 
 
 def held_in(backend: Any, case: Case) -> tuple[CaseRun, Held | None]:
+    with StoreUnderTest.of(describe("miniature", backend)) as store:
+        return held_on(store, case)
+
+
+def held_on(store: StoreUnderTest, case: Case) -> tuple[CaseRun, Held | None]:
     seen: list[Held | None] = []
 
     def watch(execution: Execution, _step: Any, _run: Any) -> None:
         seen.append(execution.held)
 
-    with StoreUnderTest.of(describe("miniature", backend)) as store:
-        return run_case(store, case, watch=watch), seen[-1]
+    return run_case(store, case, watch=watch), seen[-1]
 
 
 # The format ----------------------------------------------------------------------------------------------------------
@@ -158,7 +166,46 @@ def test_who_waits_gets_its_turn() -> None:
     run, held = held_in(SqlBackend(JOBS, configurable=frozenset()), case_of("jobs/ack-against-ack", point=2))
     assert run.verdict is Verdict.PASSED
     assert held is not None
-    assert (held.waited, held.first) == (True, True)
+    assert (held.waited, held.timed, held.first) == (True, False, True)
+
+
+def test_who_waits_comes_between_two_transactions_each_time() -> None:
+    """The held call stands still at its further points too, until who waits for it has tried again."""
+    halves = partial(TwoTransactions, half=without_lease, operation="admit")
+    wrong = SqlBackend(JOBS, halves, configurable=frozenset())
+    for point in (2, 3, 4, 5, 6):
+        run, held = held_in(wrong, case_of("jobs/admit-against-idle-reclaim-expired", point))
+        assert run.verdict is Verdict.FAILED
+        assert held is not None
+        assert (held.waited, held.timed) == (True, False)
+
+
+class LockedByPython(SqlHandle):
+    """Who writes waits for a lock of the process, of which no database knows."""
+
+    lock = threading.Lock()
+
+    def serial(self, call: ModelCall) -> Any:
+        with self.lock:
+            return SqlHandle.serial(self, call)
+
+
+def test_who_waits_unseen_gets_its_turn_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the first time nobody stands still for long, and nothing is said of who came first."""
+    monkeypatch.setattr(beside, "LONG_PATIENCE_S", 1.0)
+    monkeypatch.setattr(beside, "PATIENCE_S", 0.05)
+    hiding = SqlBackend(JOBS, LockedByPython, configurable=frozenset())
+    took_s: list[float] = []
+    with StoreUnderTest.of(describe("miniature", hiding)) as store:
+        for _ in range(2):
+            begun_s = time.monotonic()
+            run, held = held_on(store, case_of("jobs/ack-against-ack", point=2))
+            took_s.append(time.monotonic() - begun_s)
+            assert run.verdict is Verdict.PASSED
+            assert held is not None
+            assert (held.waited, held.timed) == (True, True)
+        assert store.hides_waiting
+    assert took_s[0] > 1.0 > took_s[1]
 
 
 @define(eq=False)
@@ -187,6 +234,14 @@ def test_coroutines_are_held_in_their_threads() -> None:
         assert run.verdict is Verdict.PASSED
         assert held is not None
         assert held.label is not None
+
+
+def test_coroutines_are_seen_to_wait() -> None:
+    patient = SqlBackend(JOBS, Coroutines, configurable=frozenset())
+    run, held = held_in(patient, case_of("jobs/ack-against-ack", point=2))
+    assert run.verdict is Verdict.PASSED
+    assert held is not None
+    assert (held.waited, held.timed, held.first) == (True, False, True)
 
 
 def test_what_blocks_the_event_loop_is_not_held() -> None:

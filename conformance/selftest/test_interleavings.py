@@ -197,6 +197,62 @@ def test_a_store_that_waits_for_locks_is_right() -> None:
             assert run_case(store, held).verdict is Verdict.PASSED
 
 
+@pytest.mark.parametrize("kind", [SqlHandle, sql_stores.RollbackJournal], ids=["WAL", "rollback journal"])
+@pytest.mark.parametrize("contract", ["workload", "jobs"])
+def test_a_store_that_waits_for_locks_is_seen_to_wait(contract: str, kind: Callable[..., SqlHandle]) -> None:
+    """At once, so that nothing hangs on time: not who comes first, nor how long all takes."""
+    patient = describe("miniature", SqlBackend(bindings()[contract], kind, configurable=frozenset()))
+    found, tally = ends(patient, QUICK)
+    assert {ended.verdict for ended in found} == {Verdict.PASSED}
+    for column in ("kept waiting", "before the other", "after the other", "points beside reopening"):
+        assert tally[column] > 0
+    orders = sum(tally[order] for order in ("before the other", "after the other", "one of both alone"))
+    assert orders == tally["points"]
+    assert ends(patient, QUICK) == (found, tally)
+
+
+PATIENT_AND_WRONG = (
+    ("claim", WORKLOAD, partial(sql_stores.Unguarded, operation="claim")),
+    ("admit", JOBS, partial(sql_stores.Unguarded, operation="admit")),
+    ("admit", JOBS, partial(sql_stores.CountedBefore, counted="bucket/")),
+)
+
+
+@pytest.mark.parametrize(("operation", "binding", "kind"), PATIENT_AND_WRONG)
+def test_a_wrong_store_that_waits_for_locks_is_caught_each_time(
+    operation: str, binding: Any, kind: Callable[..., SqlHandle]
+) -> None:
+    """It reads before it begins, and loses what was written meanwhile."""
+    wrong = SqlBackend(binding, kind, configurable=frozenset())
+    ended = first_failure(wrong)
+    assert ended is not None
+    assert ended.verdict is Verdict.FAILED
+    assert ended.reproduced == (3, 3)
+    assert ended.case is not None
+    assert operation in ended.name
+    assert replays(wrong, ended.case) == [Verdict.FAILED] * 3
+    right = SqlBackend(binding, configurable=frozenset())
+    assert set(replays(right, ended.case)) <= {Verdict.PASSED, Verdict.SKIPPED}
+
+
+def test_opening_that_waits_is_tried_beside_each_point() -> None:
+    """Who opens the place writes there, and has to wait from where the held call has begun."""
+    right = SqlBackend(JOBS, sql_stores.WritesWhenOpened, configurable=frozenset())
+    found, tally = ends(describe("miniature", right), QUICK)
+    reopening = [ended for ended in found if "against-reopening" in ended.name]
+    assert reopening
+    assert {ended.verdict for ended in reopening} == {Verdict.PASSED}
+    at_once = ends(describe("miniature", SqlBackend(JOBS, configurable=frozenset())), QUICK)[1]
+    assert tally["points beside reopening"] == at_once["points beside reopening"] > 0
+
+
+def test_opening_that_waits_and_sweeps_is_caught() -> None:
+    wrong = SqlBackend(WORKLOAD, sql_stores.SweptWhenOpened, configurable=frozenset())
+    every = beside_reopening(asked(describe("miniature", wrong), CI))
+    case = next(case for case in every if case.header.name == "workload/start-against-reopening")
+    assert replays(wrong, case) == [Verdict.FAILED] * 3
+
+
 def _at(step: Any, point: int) -> Any:
     return Frozen(step.id, step.frozen, step.during, point=point) if isinstance(step, Frozen) else step
 

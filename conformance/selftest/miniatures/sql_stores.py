@@ -213,6 +213,26 @@ class SweptWhenOpened(SqlHandle):
         self.put(state, {key: swept[key] if swept[key] != each else each for key, each in state.items()})
 
 
+@define(eq=False)
+class RollbackJournal(SqlHandle):
+    """Who commits waits for those who read."""
+
+    def __attrs_post_init__(self) -> None:
+        SqlHandle.__attrs_post_init__(self)
+        with self._unavailable_when_busy():
+            self.connection.execute("PRAGMA journal_mode = DELETE")
+
+
+@define(eq=False)
+class WritesWhenOpened(SqlHandle):
+    """Who opens the file writes there, what was there already."""
+
+    def __attrs_post_init__(self) -> None:
+        SqlHandle.__attrs_post_init__(self)
+        with self._unavailable_when_busy(), self.transaction():
+            self.put({}, self.read())
+
+
 def without_lease(facts: Any) -> Any:
     """A claim that is over as soon as it begins."""
     if hasattr(facts, "claim") and facts.claim is not None:

@@ -161,7 +161,7 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     try:
         is_made = bool(case.steps) and isinstance(case.steps[0], Crash) and case.steps[0].step is None
         begin = store.fresh if is_made else store.begin
-        seen = is_watched(case) or (holds(case) and not store.backend.can("pause"))
+        seen = is_watched(case) or (holds(case) and (not store.backend.can("pause") or store.backend.dbapi is not None))
         begin(case.header.config, watched=seen or (has_callers(case) and store.backend.can("commit_order")))
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
         execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -12,12 +11,12 @@ from attrs import define, field, frozen
 
 from workcert.backends import coroutines
 from workcert.backends.registry import BackendError
-from workcert.binding import BUSY_TIMEOUT_MS
 from workcert.cases.model import Call, Frozen, Reopen
 from workcert.judge.overlapping import Overlap, judge_overlapping
 from workcert.judge.verdict import HELD, Failure, Kind, StepRun
 from workcert.raised import told
-from workcert.run.calling import CALL_LIMIT_S, Answered, CallHung, Observed, Unavailable, observe
+from workcert.run.beside import Companion
+from workcert.run.calling import Answered, Observed, Unavailable, observe
 from workcert.run.others import stray_rows
 from workcert.run.referred import check_referred
 from workcert.run.store import BOUND
@@ -27,11 +26,6 @@ from workspec.core.scope import Call as ModelCall
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
 
-PATIENCE_S: Final = 0.25
-"""How long the held call stands still for others that do not come back: they may wait for what it holds. Then it goes
-on with them still waiting, which is right in any order; so no verdict hangs on this time."""
-LONG_PATIENCE_S: Final = 5.0
-"""The same where the store was asked not to wait for locks: then a slow machine must not be taken for a lock."""
 LOOP_IS_HELD: Final = "a statement blocks the event loop, in which no other call can come between"
 
 
@@ -39,13 +33,15 @@ LOOP_IS_HELD: Final = "a statement blocks the event loop, in which no other call
 class Held:
     """What became of a held call. ``label``: of the point at which it was held, None where it did not come to one;
     ``points``: how many it came to in all; ``refused``: points at which the others did nothing;
-    ``waited``: another had not come back when it went on; ``first``: whether the held call came before the others in
-    the order that explains all, None where either none or only one of both did anything."""
+    ``waited``: another had not come back when it went on; ``timed``: whether it had hangs on how fast all are;
+    ``first``: whether the held call came before the others in the order that explains all, None where either none or
+    only one of both did anything."""
 
     label: str | None
     points: int
     refused: int = 0
     waited: bool = False
+    timed: bool = False
     first: bool | None = None
 
 
@@ -67,20 +63,28 @@ class _Meanwhile:
     left_out: list[StepRun] = field(factory=list)
     reopened: list[StepRun] = field(factory=list)
     trouble: list[BaseException] = field(factory=list)
-    thread: threading.Thread | None = None
-    came_back: bool = False
-    """They had ended when the held call went on."""
+    companion: Companion | None = None
+    is_timed: bool = False
+
+    @property
+    def came_back(self) -> bool:
+        """They had ended when the held call went on."""
+        return self.companion is not None and self.companion.came_back
 
     def start(self) -> None:
         self.forget()
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
-        asked = self.execution.store.config.get(BUSY_TIMEOUT_MS) == 0
-        self.thread.join(LONG_PATIENCE_S if asked else PATIENCE_S)
-        self.came_back = not self.thread.is_alive()
+        self.companion = Companion(self.execution.store, self._run)
+        self.companion.start()
+        self.is_timed |= self.companion.is_timed
+
+    def go_on(self) -> None:
+        """The held call has come to a further point."""
+        if self.companion is not None:
+            self.companion.go_on()
+            self.is_timed |= self.companion.is_timed
 
     def forget(self) -> None:
-        self.thread = None
+        self.companion = None
         for kept in (self.made, self.left_out, self.reopened):
             kept.clear()
 
@@ -90,18 +94,18 @@ class _Meanwhile:
         Raises:
             CallHung: they do not come back though nothing holds them up any more.
         """
-        if self.thread is None:
+        if self.companion is None:
             self._run()
         else:
-            self.thread.join(CALL_LIMIT_S)
-            if self.thread.is_alive():
-                raise CallHung(f"a call beside {self.step.frozen.call}", CALL_LIMIT_S)
+            self.companion.finish(f"a call beside {self.step.frozen.call}")
         for error in self.trouble:
             raise error
 
     def _run(self) -> None:
         try:
             for each in self.step.during:
+                if self.companion is not None:
+                    self.companion.next_call()
                 self._make(each)
         except BaseException as error:  # raised again where somebody can hear it
             self.trouble.append(error)
@@ -192,8 +196,10 @@ def _hold(
 
     def at_point(label: str) -> Any:
         points.count += 1
-        if points.is_over or points.count < number:
+        if points.count < number:
             return None
+        if points.is_over:
+            return None if meanwhile.companion is None else coroutines.meanwhile(meanwhile.go_on)
         if coroutines.is_running_here() and not is_own:
             points.is_blocked = points.is_over = True
             return None
@@ -274,7 +280,7 @@ def _judged(
         first = _held_comes_first(explained.order)
         if execution.judge.state is not before:
             execution.history.append(execution.judge.state)
-    execution.held = Held(points.label, points.count, points.refused, waited, first)
+    execution.held = Held(points.label, points.count, points.refused, waited, meanwhile.is_timed, first)
     runs = {each.step.id: _as_run(each) for each in made[1:]}
     runs |= {each.id: each for each in (*meanwhile.reopened, *meanwhile.left_out)}
     during = tuple(runs[each.id] for each in step.during if each.id in runs)

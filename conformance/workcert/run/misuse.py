@@ -17,9 +17,11 @@ from workcert.cases.model import Call, Misuse, Transaction, Way
 from workcert.children import Child, Died
 from workcert.judge.together import Undecided
 from workcert.judge.verdict import Failure, Kind, StepRun
+from workcert.run.beside import Companion, tells_waiting
 from workcert.run.calling import Answered, Crashed, Observed, Refusal, Unavailable, observe
 from workcert.run.reading import counted
 from workcert.run.referred import check_referred
+from workcert.run.store import BOUND
 from workspec.core.scope import Call as ModelCall
 
 if TYPE_CHECKING:
@@ -95,13 +97,25 @@ def _unusable(execution: Execution, step: Misuse) -> str:
         return "the handles of this store are not closed"
     if step.way is Way.FORKED and isinstance(step.step, Call) and handle.is_coroutine(step.step.call):
         return "its calls are coroutines, and no event loop outlives a fork"
-    backend = execution.store.backend
-    if step.way is Way.RESTARTED_MEANWHILE and backend.can("points") and BUSY_TIMEOUT_MS not in backend.configurable:
-        return (
-            "to open the store may wait for what the held call has locked, as long as the store waits for anything; "
-            f"one that can be opened with {BUSY_TIMEOUT_MS} says so at once"
-        )
+    if step.way is Way.RESTARTED_MEANWHILE and _may_wait(execution):
+        return _cannot_wait(execution)
     return ""
+
+
+def _may_wait(execution: Execution) -> bool:
+    """To open the store may take as long as a call is held."""
+    backend = execution.store.backend
+    return backend.can("points") and BUSY_TIMEOUT_MS not in backend.configurable
+
+
+def _cannot_wait(execution: Execution) -> str:
+    """Why nothing can be opened beside a held call where that may have to wait."""
+    if tells_waiting(execution.store):
+        return BOUND if execution.store.bound_to_threads() else ""
+    return (
+        "to open the store may wait for what the held call has locked, and the kit cannot see that it does; one that "
+        f"can be opened with {BUSY_TIMEOUT_MS} says so at once"
+    )
 
 
 def _in_vain(execution: Execution, step: Misuse, why: str) -> StepRun:
@@ -196,7 +210,7 @@ class _Use:
             case Way.CLOSED_MEANWHILE:
                 return self._held(self._close_meanwhile)
             case Way.RESTARTED_MEANWHILE:
-                return self._held(lambda: self.execution.store.reopen_others(self.call.on))
+                return self._restarted_meanwhile()
         self._closed = True
         trouble = self._close()
         if trouble is None and self.step.way is Way.CLOSED_TWICE:
@@ -235,14 +249,17 @@ class _Use:
         self.carried, self.in_vain = self.carried or handle.child.carried, handle.child.in_vain
         return _lived(found, "the forked process")
 
-    def _held(self, meanwhile: Callable[[], None]) -> Observed:
-        """The call is held before its guarded write, or at one of its points, and this is done."""
+    def _held(self, meanwhile: Callable[[], None], afterwards: Callable[[], None] | None = None) -> Observed:
+        """The call is held before its guarded write, or at one of its points, and this is done; ``afterwards``: at each
+        point that it still comes to."""
         store, handle = self.execution.store, self.handle
         passed: list[str] = []
 
         def at(label: str) -> Any:
             passed.append(label)
-            return coroutines.meanwhile(meanwhile) if len(passed) == HELD_AT else None
+            if len(passed) == HELD_AT:
+                return coroutines.meanwhile(meanwhile)
+            return coroutines.meanwhile(afterwards) if afterwards is not None and len(passed) > HELD_AT else None
 
         pauses = store.backend.can("pause")
         name = "pause" if pauses else "points"
@@ -252,6 +269,28 @@ class _Use:
         if not self._closed:
             with store.ability(name):
                 getattr(handle, name)(None)
+        return observed
+
+    def _restarted_meanwhile(self) -> Observed:
+        """Who may have to wait for the held call is closed and opened by another thread."""
+        store, on = self.execution.store, self.call.on
+        if not _may_wait(self.execution):
+            return self._held(lambda: store.reopen_others(on))
+        trouble: list[BaseException] = []
+
+        def reopened() -> None:
+            try:
+                store.reopen_others(on)
+            except BaseException as error:  # raised again where somebody can hear it
+                trouble.append(error)
+
+        companion = Companion(store, reopened)
+        observed = self._held(companion.start, companion.go_on)
+        companion.finish(f"opening the store beside {self.call.call}")
+        for error in trouble:
+            # Opened while it was held up, it may say so.
+            if not isinstance(error.__cause__, self.execution.binding.unavailable):
+                raise error
         return observed
 
     def _close_meanwhile(self) -> None:

@@ -81,6 +81,8 @@ class StoreUnderTest:
     _is_bound: bool | None = None
     _is_watched: bool = False
     """The calls of its handles are seen, as far as the backend lets the kit see them."""
+    hides_waiting: bool = False
+    """Something beside a held call has not come back, and was not seen to wait."""
 
     @classmethod
     def of(cls, backend: LoadedBackend) -> StoreUnderTest:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 
-from workcert.watched import carried
+from workcert.watched import busy, carried
+from workcert.watched.beside import beside
 from workcert.watched.call import AFTER_COMMIT, current, ticket, verb_of
 
 Value = TypeVar("Value")
@@ -26,6 +27,29 @@ class _Connection(sqlite3.Connection):
 
     _changes_before = 0
     """What was counted as changed before the transaction that is open."""
+    _database: int | None = None
+    """Where the library keeps it while it is open, as far as that is known."""
+    _handler: Any = None
+    """Who is asked there whether to go on waiting."""
+    _is_overheard = False
+    """Each statement is told to somebody, and the kit makes none of its own."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        with busy.opening() as opened:
+            super().__init__(*arguments, **keywords)
+        self._database = opened.database
+
+    def close(self) -> None:
+        self._database = None
+        super().close()
+
+    def set_trace_callback(self, *arguments: Any, **keywords: Any) -> None:
+        self._is_overheard = True
+        super().set_trace_callback(*arguments, **keywords)
+
+    def set_authorizer(self, *arguments: Any, **keywords: Any) -> None:
+        self._is_overheard = True
+        super().set_authorizer(*arguments, **keywords)
 
     def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
         return super().cursor(_watched_cursor(factory) if isinstance(factory, type) else factory)
@@ -81,7 +105,9 @@ class _Cursor(sqlite3.Cursor):
 def _seen(connection: Any, sql: object, run: Callable[[], Value]) -> Value:
     """Run one statement, with the points around it and the ticket of what it commits."""
     run = carried.seen(connection, sql, run)
-    watch = current()
+    watch, held = current(), beside()
+    if held is not None:
+        run = partial(busy.patiently, connection, held, sql, run)
     is_open = connection.in_transaction
     if not is_open:
         connection._changes_before = connection.total_changes

@@ -12,7 +12,6 @@ from workcert.adversity.interleavings.meetings import meetings
 from workcert.adversity.part import SUITE, Part
 from workcert.backends.protocol import Ability
 from workcert.backends.registry import LoadedBackend
-from workcert.binding import BUSY_TIMEOUT_MS
 from workcert.cases.model import Call, Case, Frozen, Plain, Reopen, calls_of
 from workcert.judge.verdict import StepRun
 from workcert.run.case import CaseRun, run_case
@@ -152,15 +151,24 @@ class _Trying:
         self.emit(CaseEnded(SUITE, f"{NAME}/{_short(case)}", verdict, case, shown, reason="" if held else whys[0]))
 
     def reopening(self, case: Case) -> None:
-        """The other handle is opened at every point of one run: to open it changes nothing."""
-        run = self._run(case)
-        if self._last is not None:
-            self._tally(case, "points beside reopening", self._last.refused)
-        if run.verdict is Verdict.FAILED:
-            self._failed(case, 1, MOST_POINTS, run)
-            return
-        reason = run.reason
-        self.emit(CaseEnded(SUITE, f"{NAME}/{_short(case)}", run.verdict, case, reason=reason, hung=run.hung))
+        """The other handle is opened at every point, in one run up to where that has to wait and in another after it:
+        to open it changes nothing."""
+        point, waited = 1, 0
+        while True:
+            run = self._run(_held_at(case, point))
+            held = self._last
+            if run.verdict is Verdict.FAILED:
+                self._failed(case, point, MOST_POINTS, run)
+                return
+            point += 0 if held is None else held.refused
+            if held is None or not held.waited or held.timed or point >= MOST_POINTS:
+                break
+            point += 1
+            waited += 1
+        self._tally(case, "points beside reopening", point - 1)
+        passed = run.verdict is Verdict.PASSED or (run.verdict is Verdict.SKIPPED and waited > 0)
+        verdict, reason = (Verdict.PASSED, "") if passed else (run.verdict, run.reason)
+        self.emit(CaseEnded(SUITE, f"{NAME}/{_short(case)}", verdict, case, reason=reason, hung=run.hung))
 
     def _at_each_point(self, case: Case) -> str | None:
         """Why the call was held nowhere, empty where it was; None where the case has ended otherwise."""
@@ -230,10 +238,11 @@ class _Trying:
     def _count(self, case: Case, held: Held) -> None:
         self.points += 1
         self._tally(case, "points")
-        if self.store.config.get(BUSY_TIMEOUT_MS) != 0:
-            # Who waits for a lock, and who then comes first, hangs on time.
+        if held.timed:
+            # Who waits for a lock, and who then comes first, is another thing each time.
             return
         self._tally(case, "turned away", held.refused)
+        self._tally(case, "kept waiting", int(held.waited))
         order = {True: "before the other", False: "after the other", None: "one of both alone"}[held.first]
         self._tally(case, order)
 
