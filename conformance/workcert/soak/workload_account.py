@@ -20,7 +20,7 @@ STANDS: Final = {"SUCCEEDED": "finished", "DEAD_LETTER": "dead", "CANCELLED": "c
 """All other states wait."""
 FENCED: Final = frozenset({"start", "heartbeat", "checkpoint", "complete", "fail", "acknowledge_cancel"})
 PASSES: Final = frozenset({"recover_expired", "enforce_deadlines"})
-LOST: Final = "WRK-INV-14"
+LOST: Final = "WRK-GEN-01 WRK-INV-14"
 ATTEMPTS: Final = tuple(
     f"attempts[].{name}"
     for name in ("attempt_id", "claim_id", "worker_id", "fencing_token", "status", "started_at", "ended_at")
@@ -207,7 +207,7 @@ class _Accounting:
             text = (
                 f"{workload} was re-armed {rearmed} times; operators were told of {told_of} and asked for {len(asked)}"
             )
-            self.findings.add("WRK-INV-14 WRK-GEN-02", workload, text)
+            self.findings.add(f"{LOST} WRK-GEN-02", workload, text)
         cancels = [deed for deed in story if deed.call == "cancel" and deed.possible]
         cancelled = any(event.to_state in ("CANCELLED", "CANCELLATION_REQUESTED") for event in history)
         if cancelled and not cancels:
