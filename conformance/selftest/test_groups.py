@@ -59,6 +59,12 @@ def cause(call: str = "claim", expected: Any = None, observed: Any = None, **fai
     return cause_of(Failure(**given), (run,))
 
 
+def test_a_broken_promise_is_one_cause_in_every_operation() -> None:
+    broken = {"kind": Kind.PROMISE, "text": "PRAGMA synchronous gives 0 on a connection that committed"}
+    assert cause("claim", **broken) == cause("start", **broken)
+    assert cause("claim", **broken) != cause("claim", **{**broken, "text": "PRAGMA journal_mode gives 'off'"})
+
+
 def test_the_requirement_that_is_named_does_not_count() -> None:
     assert cause() == cause(requirements=("WRK-FNC-01", "WRK-CLM-01"))
 

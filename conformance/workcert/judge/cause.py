@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import frozen
 
-from workcert.judge.verdict import Failure, StepRun
+from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.run.calling import Answered, Crashed, Refusal, Unavailable
 from workspec.core.interpreter import Refused
 
@@ -35,8 +35,11 @@ class Cause:
 
 
 def cause_of(failure: Failure, steps: Sequence[StepRun]) -> Cause:
-    """The cause of a failure at the last of these steps; of a flaky one that was not seen again, its requirement."""
+    """The cause of a failure at the last of these steps; of a flaky one that was not seen again, its requirement. A
+    promise is of the connection, whichever operation commits on it."""
     kind = str(failure.kind)
+    if failure.kind is Kind.PROMISE:
+        return Cause("", kind, "", failure.text, ())
     members = tuple(sorted({_INDEX.sub("", difference.path) for difference in failure.differences}))
     if not steps:
         return Cause("", kind, failure.requirement, "", members)
