@@ -118,7 +118,7 @@ def swept(name: str, operation: str) -> list[Event]:
 def killed_at_its_writes(name: str, *operations: str) -> list[Event]:
     events: list[Event] = []
     with StoreUnderTest.of(backend(name)) as store:
-        fail_each(store, [], events.append, killed=[target_of(name, each) for each in operations])
+        fail_each(store, [], events.append, [(target_of(name, each), KILLED) for each in operations])
     return events
 
 
