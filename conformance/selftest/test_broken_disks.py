@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from workcert.adversity.crashes.damages import damages, filling
-from workcert.adversity.crashes.sweep import fail_each, run_disks
+from workcert.adversity.crashes.sweep import MOST_WRITES, fail_each, run_disks
 from workcert.adversity.crashes.targets import Target, at_point, targets
 from workcert.backends.registry import LoadedBackend, find
 from workcert.cases import parse, write
@@ -118,7 +118,7 @@ def swept(name: str, operation: str) -> list[Event]:
 def killed_at_its_writes(name: str, *operations: str) -> list[Event]:
     events: list[Event] = []
     with StoreUnderTest.of(backend(name)) as store:
-        fail_each(store, [], events.append, [(target_of(name, each), KILLED) for each in operations])
+        fail_each(store, [], events.append, [(target_of(name, each), KILLED, MOST_WRITES) for each in operations])
     return events
 
 
@@ -202,9 +202,13 @@ def test_a_call_of_several_rows_is_among_those_that_are_killed_at_their_writes()
     with StoreUnderTest.of(backend("RIGHT_WORKLOAD")) as store:
         run_disks(store, Options(effort=Effort.CI), events.append)
     killed = {each.row for each in events if isinstance(each, Tallied) and each.column == KILLED}
-    failing_too = {each.row for each in events if isinstance(each, Tallied) and each.column == "full"}
-    assert failing_too < killed
-    assert any(row.endswith(" of several") for row in killed - failing_too)
+    wholly = {each.row for each in events if isinstance(each, Tallied) and each.column == "write_error"}
+    assert wholly < killed
+    assert any(row.endswith(" of several") for row in killed - wholly)
+    full = {each.row for each in events if isinstance(each, Tallied) and each.column == "full"}
+    assert full == {
+        each.name for each in targets(backend("RIGHT_WORKLOAD")) if each.operation not in ("open", "transaction")
+    }
 
 
 @failing

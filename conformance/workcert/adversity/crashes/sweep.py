@@ -52,7 +52,8 @@ def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
 
 def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     """Let the disk fail at each write of some operations, and kill them and some more there; all with effort ``deep``.
-    The disk of every operation is full from each of its writes on, with effort ``quick`` of some.
+    The disk of every other one is full from its first write on, or from each where it changes several records; with
+    effort ``quick`` of none.
 
     Raises:
         BackendError: as `run_crashes`.
@@ -64,8 +65,10 @@ def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     found = [target for target in wanted(store, options) if isinstance(killed_step(target).step, Call)]
     kept = found[:: max(1, -(-len(found) // ON_DISKS[options.effort]))]
     widest = sorted((each for each in found if each not in kept), key=lambda each: (-each.rows, each.name))
-    others = [] if options.effort is Effort.QUICK else [(each, FULL) for each in found if each not in kept]
-    others += [(each, KILLED) for each in widest[: WIDEST[options.effort]]]
+    full = [] if options.effort is Effort.QUICK else [each for each in found if each not in kept]
+    # Who changes several records may have kept some of them when it says that it has written nothing.
+    others = [(each, FULL, MOST_POINTS if each.rows > 1 else 1) for each in full]
+    others += [(each, KILLED, MOST_WRITES) for each in widest[: WIDEST[options.effort]]]
     fail_each(store, kept, emit, others)
 
 
@@ -81,19 +84,19 @@ def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> Non
 
 
 def fail_each(
-    store: StoreUnderTest, found: Iterable[Target], emit: Emit, others: Iterable[tuple[Target, str]] = ()
+    store: StoreUnderTest, found: Iterable[Target], emit: Emit, others: Iterable[tuple[Target, str, int]] = ()
 ) -> None:
     """The same with each way in which a disk fails, at each write. ``others``: operations for which it fails in this
-    way only.
+    way only, at so many of their writes.
 
     Raises:
         BackendError: as `run_crashes`.
     """
     sweep = _Sweep(store, emit, DISK_NAME)
-    tried = [(target, disk) for target in found for disk in DISKS]
-    for target, disk in (*tried, *others):
+    tried = [(target, disk, MOST_WRITES if disk == KILLED else MOST_POINTS) for target in found for disk in DISKS]
+    for target, disk, most in (*tried, *others):
         if not sweep.is_hindered:
-            sweep.operation(target, disk)
+            sweep.operation(target, disk, most)
     if not (sweep.is_hindered or sweep.failed_writes):
         reason = "no call was seen to write to a file that the store had before it"
         emit(CaseEnded(SUITE, DISK_NAME, Verdict.SKIPPED, reason=reason))
@@ -123,10 +126,9 @@ class _Sweep:
     _killed: int = 0
     _steps: int = 0
 
-    def operation(self, target: Target, disk: str | None) -> None:
-        """Up to the first point at which something is wrong, or beyond the last."""
+    def operation(self, target: Target, disk: str | None, most: int = MOST_POINTS) -> None:
+        """Up to the first point at which something is wrong, or beyond the last; ``most``: to no later one."""
         step = evolve(killed_step(target), disk=disk)
-        most = MOST_WRITES if disk == KILLED else MOST_POINTS
         for point in range(1, most + 1):
             case = at_point(target, point, disk)
             run = run_case(self.store, case)
