@@ -231,3 +231,13 @@ def test_where_no_disk_can_be_made_to_fail_the_step_is_left_out(monkeypatch: pyt
     assert isinstance(next(step for step in target.case.steps if step.id == target.killed), Crash)
     assert not left_out.applicable
     assert "Linux" in left_out.note
+
+
+@failing
+def test_a_pass_that_has_kept_some_records_does_not_say_that_it_wrote_nothing() -> None:
+    events: list[Event] = []
+    target = target_of("RIGHT_WORKLOAD", "enforce_deadlines of several")
+    with StoreUnderTest.of(backend("RIGHT_WORKLOAD")) as store:
+        fail_each(store, [], events.append, [(target, "full", MOST_WRITES)])
+    assert [each.verdict for each in events if isinstance(each, CaseEnded)] == [Verdict.PASSED]
+    assert sum(isinstance(each, Tallied) for each in events) > 5

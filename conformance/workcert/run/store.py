@@ -22,6 +22,7 @@ from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.binding import WISHES, Found
 from workcert.children import Child, Children
 from workcert.raised import told
+from workcert.run import abilities
 from workcert.run.calling import CALL_LIMIT_S, CallHung
 from workcert.run.opening import in_memory, opened
 from workcert.watched import WatchedHandle, installed
@@ -36,10 +37,6 @@ OWN_THREADS: Final = (
     "this store makes its statements in threads of its own: the kit sees them, and cannot tell which call one belongs "
     "to, so that no call can be held at one. A handle may say it itself, by points(callback)"
 )
-
-
-class AbilityLie(BackendError):  # noqa: N818 - a finding about the backend
-    """The backend claims an ability and does not have it."""
 
 
 @define(eq=False)
@@ -184,7 +181,7 @@ class StoreUnderTest:
     def replace(self, name: str, handle: Any) -> None:
         """A handle that another process holds in the place of that of this name. The place is not used for a further
         example."""
-        self.let_go(name)
+        self.close_handle(name)
         self._handles[name] = self._elsewhere[name] = handle
         self.use_up()
 
@@ -192,17 +189,10 @@ class StoreUnderTest:
         """The place is not used for a further example."""
         self._is_fresh_needed = True
 
-    def let_go(self, name: str) -> None:
-        """The handle of this name is closed, and opened again at its next use."""
-        found = self._handles.pop(name, None)
-        if hasattr(found, "close"):
-            with contextlib.suppress(Exception):
-                found.close()
-
     def reopen_others(self, name: str) -> None:
         """All handles but this one are closed and opened again."""
         for other in [each for each in self._handles if each != name]:
-            self.let_go(other)
+            self.close_handle(other)
             self.handle(other)
 
     def reader(self) -> Any:
@@ -332,15 +322,11 @@ class StoreUnderTest:
         Raises:
             AbilityLie: it raised something.
         """
-        return _Ability(self, name)
+        return abilities.Use(self.backend, name)
 
     def accuse(self, ability: str, what: str, otherwise: str = "") -> NoReturn:
         """Say that a claimed ability is not there, and what to do."""
-        without = f": {otherwise}" if otherwise else ""
-        raise AbilityLie(
-            f"{self.backend.name} claims the ability {ability}, but {what}. "
-            f"Mend it, or take {ability!r} out of abilities{without}"
-        )
+        abilities.accuse(self.backend, ability, what, otherwise)
 
     def accuse_hanging(self, case: str, reason: str) -> NoReturn:
         """Calls did not come back, in several cases.
@@ -405,18 +391,3 @@ class StoreUnderTest:
         self._handles.clear()
         self._elsewhere.clear()
         return trouble
-
-
-@define(eq=False)
-class _Ability:
-    """The use of an ability. No generator: rows are asked for in this way after every step."""
-
-    _store: StoreUnderTest
-    _name: str
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if error is None or isinstance(error, CallHung | BackendError | KeyboardInterrupt):
-            return
-        self._store.accuse(self._name, f"handle.{self._name} raised {told(error)}")
