@@ -25,10 +25,11 @@ from workcert.cases.write import write
 from workcert.faults.fault import Fault
 from workcert.faults.field import field_faults
 from workcert.faults.field.model import Tier
+from workcert.run.abilities import AbilityLie
 from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
-from workcert.run.store import BOUND, AbilityLie, StoreUnderTest
+from workcert.run.store import BOUND, StoreUnderTest
 from workcert.search.command import CONFIGURATIONS
 from workspec.core.contract import digest
 

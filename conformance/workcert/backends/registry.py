@@ -311,19 +311,23 @@ def _import(name: str) -> Any:
 def _load_file(path: Path) -> Any:
     if not path.is_file():
         raise BackendError(f"there is no file {path}; 'workcert new-adapter workload' writes one to begin with")
-    name = f"workcert_adapter_{path.stem}"
+    name, folder = f"workcert_adapter_{path.stem}", str(path.parent.absolute())
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise BackendError(f"{path} cannot be loaded as Python")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module
-    sys.path.insert(0, str(path.parent))
+    sys.path.insert(0, folder)
     try:
         specification.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise BackendError(f"{path} fails on import: {told(error)}") from error
     finally:
-        sys.path.remove(str(path.parent))
+        sys.path.remove(folder)
+    # An adapter may import what lies beside it when it opens its first store. Last, so that nothing that the kit itself
+    # imports later is found there.
+    if folder not in sys.path:
+        sys.path.append(folder)
     return module
 
 

@@ -29,6 +29,13 @@ DAMAGES: Final = ("removed", "cut", "zeroed", "overwritten")
 OPENING: Final = "open"
 """As the step of a crash: opening the store."""
 
+_BEFALLEN: Final = {
+    "full": "the disk is full from write {} on",
+    "write_error": "the disk fails at write {}",
+    "sync_error": "the disk fails when write {} is waited for",
+    KILLED: "killed in the midst of its writes, at write {}",
+}
+
 Value: TypeAlias = Any
 Matcher: TypeAlias = Any
 
@@ -166,6 +173,11 @@ class Crash:
     point: int
     disk: str | None = None
     note: str | None = None
+
+    @property
+    def befalls(self) -> str:
+        """What befalls the process, in words."""
+        return "killed" if self.disk is None else _BEFALLEN[self.disk].format(self.point)
 
 
 @frozen

@@ -187,6 +187,8 @@ class Child:
     """Of the handle that it has opened."""
     broken: tuple[str, ...] = ()
     """What its connections were found to be without, of what the adapter promises."""
+    unasked: tuple[str, ...] = ()
+    """Which of these its connections did not take."""
     carried: tuple[str, str] | None = None
     """What a process forked from it last was seen to do on a connection that it had not opened: a statement, a file."""
     in_vain: str = ""
@@ -330,7 +332,8 @@ class Child:
                     reached = said
                 case Reply():
                     self.points, self.commit_order = said.points, said.commit_order
-                    self.broken, self.carried, self.in_vain = said.broken, said.carried, said.in_vain
+                    self.broken, self.unasked = said.broken, said.unasked
+                    self.carried, self.in_vain = said.carried, said.in_vain
                     self.methods = said.methods or self.methods
                     self._family.note_imported(said.imported)
                     return said.observed

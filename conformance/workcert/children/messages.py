@@ -85,6 +85,8 @@ class Reply:
     """Of the handle, where one was opened."""
     broken: tuple[str, ...] = ()
     """The promises of the adapter that were found broken so far."""
+    unasked: tuple[str, ...] = ()
+    """Those that could not be asked."""
     carried: tuple[str, str] | None = None
     """Of a forked process: the first statement that it made on a connection of its parent, and that one's file."""
     in_vain: str = ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from workcert.backends.registry import LoadedBackend
-from workcert.watched.call import CallWatch, seen_by
+from workcert.watched.call import CallWatch, alone, seen_by
 
 COMMIT_ORDER: Final = "commit_order"
 
@@ -19,14 +19,25 @@ def watching(
     """While this lasts ``at`` is called with a label at every point of what the store does.
 
     Connections are seen while the database module is installed. A store that tells its points itself is asked to;
-    ``handle`` is None while it is being opened, which then has no points.
+    ``handle`` is None while it is being opened, which then has no points. Statements of threads of the store's own are
+    put down to the call too, as there is no other; but only as long as it has made none itself, since they may be of
+    what the store does beside its calls.
     """
     watch = CallWatch(at, on_commit)
+
+    def beside(label: str) -> None:
+        if at is not None and not watch.statements:
+            at(label)
+
+    def committed(connection: Any) -> None:
+        if on_commit is not None and not watch.statements:
+            on_commit(connection)
+
     own = None if backend.dbapi is not None or at is None else getattr(handle, "points", None)
     if own is not None:
         own(at)
     try:
-        with seen_by(watch):
+        with seen_by(watch), alone(CallWatch(beside, committed)):
             yield watch
     finally:
         if own is not None:

@@ -262,8 +262,10 @@ def _watched(
     with watching(served.backend, served.handle, at if is_asked else None, served.promised) as watch:
         observed = work()
     order = commit_order(served.backend, served.handle, watch)
-    broken = () if served.promised is None else tuple(served.promised.broken)
-    return evolve(_reply(observed), points=tuple(passed), commit_order=order, broken=broken)
+    reply = evolve(_reply(observed), points=tuple(passed), commit_order=order)
+    if served.promised is None:
+        return reply
+    return evolve(reply, broken=tuple(served.promised.broken), unasked=tuple(served.promised.unasked))
 
 
 def _reply(observed: Observed) -> Reply:

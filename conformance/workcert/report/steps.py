@@ -181,7 +181,7 @@ def _killed(
             answer = "" if done is None else seen_text(done.observed, done.expected, names)
             yield _inner(binding, n, call, "inside", calls, answer)
     given = arguments(binding, step.step, calls) if isinstance(step.step, Call) else ""
-    row = _row(n, run, names, f"{run.call}, killed", given, _time(run))
+    row = _row(n, run, names, f"{run.call}, {step.befalls}", given, _time(run))
     if not run.applicable:
         yield row
         return

@@ -14,6 +14,7 @@ from workcert.cases.model import (
     HOLDING,
     Case,
     Crash,
+    Damage,
     Frozen,
     Misuse,
     Plain,
@@ -160,9 +161,11 @@ def _with(case: Case, block: Together, instead: Frozen | Together) -> Case:
 def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | None, tries_on: bool) -> CaseRun:
     try:
         is_made = bool(case.steps) and isinstance(case.steps[0], Crash) and case.steps[0].step is None
-        begin = store.fresh if is_made else store.begin
+        begin = store.fresh if soils(case) else store.begin
         seen = is_watched(case) or (holds(case) and (not store.backend.can("pause") or store.backend.dbapi is not None))
         begin(case.header.config, watched=seen or (has_callers(case) and store.backend.can("commit_order")))
+        if soils(case):
+            store.use_up()
         execution = Execution(store, literal=is_reference(store.backend), judged=judged)
         execution.ids_of_case, execution.tries_on = case.header.requirements, tries_on
         for name in () if is_made else case.header.handles:
@@ -188,6 +191,12 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
     if execution.unforced:
         return CaseRun(Verdict.SKIPPED, reason=execution.unforced)
     return CaseRun(Verdict.PASSED, tuple(execution.runs))
+
+
+def soils(case: Case) -> bool:
+    """What a process leaves behind that is killed, or whose disk fails, may outlast a reset, and so may what is done to
+    a file: a case of it has a place of its own, and so has the next case."""
+    return any(isinstance(step, Crash | Damage) for step in every_step(case.steps))
 
 
 def is_watched(case: Case) -> bool:

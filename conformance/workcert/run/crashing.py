@@ -152,6 +152,13 @@ def _killed(execution: Execution, step: Crash, made: Sequence[Made]) -> Killed:
     try:
         killed = _asked(execution, step, made, child)
         killed.broken = child.broken
+        # On a disk that fails no answer says anything of the question.
+        if child.unasked and step.disk is None:
+            raise BackendError(
+                f"{execution.store.backend.name} promises {child.unasked[0]}. A promise is a statement that each "
+                "connection of the store answers with a row, as in {'PRAGMA synchronous': 2}. Mend it, or take it out "
+                "of promises"
+            )
         return killed
     finally:
         child.kill()
@@ -187,7 +194,7 @@ def _on_failing_disk(execution: Execution, step: Crash, made: Made, child: Child
     assert step.disk is not None
     with FailingDisk(child.pid, execution.store.place.path, step.disk, step.point) as disk:
         ended = child.call(made.call.name, execution.keywords(made.step, made.call), instant, watch=True)
-    killed.disk = _said_of(step) if disk.failed else UNTOUCHED
+    killed.disk = step.befalls if disk.failed else UNTOUCHED
     execution.wounded = f"{made.call.name}: {killed.disk}" if disk.failed else ""
     # What is torn may lie where no read has come to.
     execution.store.use_up()
@@ -203,11 +210,10 @@ def _on_failing_disk(execution: Execution, step: Crash, made: Made, child: Child
             _goes_on(killed, ended, made.call.name)
 
 
-def _said_of(step: Crash) -> str:
-    if step.disk == KILLED_AT_WRITE:
-        return f"killed in the midst of its writes, at write {step.point}"
-    onwards = "from" if step.disk == "full" else "at"
-    return f"the disk fails ({step.disk}) {onwards} write {step.point}" + (" on" if step.disk == "full" else "")
+def _in_spite_of(step: Crash, killed: Killed) -> str:
+    if killed.disk in ("", UNTOUCHED):
+        return "before its process was killed"
+    return "before its process was killed at a write" if step.disk == KILLED_AT_WRITE else f"though {killed.disk}"
 
 
 def _in_transaction(execution: Execution, step: Crash, made: Sequence[Made], child: Child, killed: Killed) -> None:
@@ -282,11 +288,12 @@ def _answered(execution: Execution, step: Crash, made: Made, killed: Killed) -> 
     if failure is not None and after is before and isinstance(observed, Answered):
         lost = misfit(execution, before) is None
         if lost:
-            text = "it was answered before its process was killed, and is not there"
+            text = f"it was answered {_in_spite_of(step, killed)}, and is not there"
             failure = attrs.evolve(failure, requirements=(*execution.binding.durable, *failure.requirements), text=text)
     if failure is None:
         durable = execution.binding.durable
-        failure = execution.judge.everything(execution.read, durable, Kind.RESTART, "after the kill")
+        when = "after the call on a disk that fails" if step.disk else "after the kill"
+        failure = execution.judge.everything(execution.read, durable, Kind.RESTART, when)
     note = step.note or f"{killed.disk or 'killed'}{_where(killed)}"
     return attrs.evolve(run, id=step.id, failure=failure, note=note)
 

@@ -23,6 +23,7 @@ from workcert.explaining.explain import explain
 from workcert.judge.cause import Cause, cause_of
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.case import CaseRun, run_case
+from workcert.run.confirming import Confirming, hangs_on_time, run_fresh, said_of_reset, survives_reset
 from workcert.run.events import CaseEnded, Emit, ProfileTried, StepJudged, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
 from workcert.shrink import Failure as ShrinkFailure
@@ -213,6 +214,7 @@ def examined(
 ) -> CaseEnded:
     """Replay a failing case three times, shrink it if it failed each time and that is wanted, and say so. ``budget``:
     executions for shrinking."""
+    name = case.header.name
     again = [run_case(store, case) for _ in range(REPLAYS)]
     failed = [run for run in again if run.failure is not None]
     if len(failed) < REPLAYS:
@@ -220,7 +222,7 @@ def examined(
         steps = failed[0].steps if failed else ()
         return CaseEnded(
             suite,
-            case.header.name,
+            name,
             Verdict.FLAKY,
             case,
             failure=failure,
@@ -228,30 +230,23 @@ def examined(
             reproduced=reproduced,
             cause=cause_of(failure, steps),
         )
-    cause = cause_of(failure, failed[-1].steps)
-    if failure.kind is Kind.EXPECTATION or not shrinking:
-        # The judge agrees with the store; only a written expectation does not, and smaller cases have none.
-        return CaseEnded(
-            suite,
-            case.header.name,
-            Verdict.FAILED,
-            case,
-            failure=failure,
-            steps=failed[-1].steps,
-            reproduced=(REPLAYS, REPLAYS),
-            cause=cause,
-        )
-    shrunk, executions = shrunk_case(store, case, failure, budget)
-    final = run_case(store, shrunk)
-    if final.failure is None or final.failure.kind is Kind.EXPECTATION:
-        shrunk, final = case, failed[-1]
+    seen, executions, is_confirmed = failed[-1], 0, False
+    cause = cause_of(failure, seen.steps)
+    if failure.kind is not Kind.EXPECTATION and shrinking:
+        # Of a written expectation the judge knows nothing, and smaller cases have none.
+        shrunk, executions = shrunk_case(store, case, failure, budget)
+        final = run_case(store, shrunk) if hangs_on_time(shrunk) else run_fresh(store, shrunk)
+        if final.failure is not None and final.failure.kind is not Kind.EXPECTATION:
+            case, seen, failure, is_confirmed = shrunk, final, final.failure, True
+    if not is_confirmed and survives_reset(store, case):
+        failure = said_of_reset(failure, failed)
     return CaseEnded(
         suite,
-        case.header.name,
+        name,
         Verdict.FAILED,
-        shrunk,
-        failure=final.failure,
-        steps=final.steps,
+        case,
+        failure=failure,
+        steps=seen.steps,
         reproduced=(REPLAYS, REPLAYS),
         executions=executions,
         cause=cause,
@@ -270,7 +265,7 @@ def explained(store: StoreUnderTest, ended: CaseEnded, budget: int = EXPLAIN_BUD
     if idle is None or ended.case is None:
         return ended
     fewer = without(ended.case, idle)
-    again = run_case(store, fewer)
+    again = run_case(store, fewer) if hangs_on_time(fewer) else run_fresh(store, fewer)
     if not same_failure(seen, again):
         return ended
     smaller = attrs.evolve(ended, case=fewer, failure=again.failure, steps=again.steps)
@@ -279,7 +274,7 @@ def explained(store: StoreUnderTest, ended: CaseEnded, budget: int = EXPLAIN_BUD
 
 def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure, budget: int = SHRINK_BUDGET) -> tuple[Case, int]:
     """The least case that breaks the same requirement, made ordinary where nothing hangs on it, and how many
-    executions it took to find."""
+    executions it took to find. It breaks it on a fresh place too, if any of those on the way to it does."""
 
     def judge(candidate: Case) -> tuple[ShrinkFailure, str] | None:
         run = run_case(store, candidate)
@@ -295,13 +290,15 @@ def shrunk_case(store: StoreUnderTest, case: Case, failure: Failure, budget: int
     first = broken(case)
     if first is None:
         return case, 1
-    least = shrink(case, alike(broken, first), budget, store.backend.configurable - WISHES)
+    confirming = Confirming(store, first.requirement)
+    least = shrink(case, confirming.noting(alike(broken, first)), budget, store.backend.configurable - WISHES)
     wanted = judge(least.case)
 
     def fails_alike(candidate: Case) -> str | None:
         found = judge(candidate)
         return found[0].step if found is not None and found == wanted else None
 
-    plain = settled(least.case, fails_alike, store.backend.binding.ordinary, SETTLE_BUDGET)
-    header = attrs.evolve(plain.case.header, requirements=(failure.requirement,))
-    return attrs.evolve(plain.case, header=header), least.executions + plain.executions
+    plain = settled(least.case, confirming.noting(fails_alike), store.backend.binding.ordinary, SETTLE_BUDGET)
+    confirmed = confirming.least(plain.case, case)
+    header = attrs.evolve(confirmed.header, requirements=(failure.requirement,))
+    return attrs.evolve(confirmed, header=header), least.executions + plain.executions + confirming.executions

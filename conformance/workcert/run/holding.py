@@ -19,7 +19,7 @@ from workcert.run.beside import Companion
 from workcert.run.calling import Answered, Observed, Unavailable, observe
 from workcert.run.others import stray_rows
 from workcert.run.referred import check_referred
-from workcert.run.store import BOUND
+from workcert.run.store import OWN_THREADS
 from workspec.core.interpreter import decide
 from workspec.core.scope import Call as ModelCall
 
@@ -146,8 +146,9 @@ def run_held(execution: Execution, step: Frozen) -> StepRun:
     assert number is not None
     if execution.binding.has_clock and any(getattr(each, "at", held.at) != held.at for each in step.during):
         return execution.left_out(step, "a store has one clock: a call during another is made at the same instant")
-    if execution.store.bound_to_threads():
-        return execution.not_forced(step, BOUND)
+    why = execution.store.cannot_hold()
+    if why:
+        return execution.not_forced(step, why)
     prepared = execution.prepare(held)
     if isinstance(prepared, StepRun):
         return attrs.evolve(prepared, id=step.id)
@@ -167,7 +168,7 @@ def run_held(execution: Execution, step: Frozen) -> StepRun:
     execution.put(held, observed)
     _check_seen(execution, made[0], state)
     if state.label is None:
-        reason = LOOP_IS_HELD if state.is_blocked else f"the call came to {state.count} points"
+        reason = _why_nowhere(execution, state)
         execution.unforced = f"{held.call} was not held at its point {number}: {reason}"
     return _judged(execution, step, made, meanwhile, state)
 
@@ -226,12 +227,22 @@ def _hold(
     return points, observed
 
 
+def _why_nowhere(execution: Execution, points: _Points) -> str:
+    if points.is_blocked:
+        return LOOP_IS_HELD
+    if not points.count and execution.store.statements_elsewhere():
+        return OWN_THREADS
+    return f"the call came to {points.count} points"
+
+
 def _check_seen(execution: Execution, held: _Made, points: _Points) -> None:
     """A call that wrote has made statements.
 
     Raises:
-        AbilityLie: none was ever seen.
+        AbilityLie: none was ever seen, not even in a thread of the store's own.
     """
+    if execution.store.statements_elsewhere():
+        return
     if points.count or execution.store.statements_seen() != 0 or not isinstance(held.observed, Answered):
         return
     if decide(execution.binding.contract, execution.judge.state, held.call, held.now).parts:

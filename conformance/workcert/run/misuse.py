@@ -232,7 +232,7 @@ class _Use:
         """A handle that was closed is opened again at its next use."""
         if self._closed:
             self._closed = False
-            self.execution.store.let_go(self.call.on)
+            self.execution.store.close_handle(self.call.on)
 
     def _plainly(self) -> Observed:
         keywords = self.execution.keywords(self.call, self.made_of)

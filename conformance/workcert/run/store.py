@@ -7,8 +7,6 @@ the same, so that what a reset leaves behind cannot hide for a whole run.
 from __future__ import annotations
 
 import contextlib
-import inspect
-import os
 import shutil
 import tempfile
 import threading
@@ -18,45 +16,27 @@ from typing import Any, Final, NoReturn
 
 from attrs import define, field
 
-from workcert.backends.coroutines import Synchronous, settled
+from workcert.backends.coroutines import Synchronous
 from workcert.backends.protocol import Place
 from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.binding import WISHES, Found
 from workcert.children import Child, Children
 from workcert.raised import told
-from workcert.run.calling import CALL_LIMIT_S, CallHung, time_limit
+from workcert.run import abilities
+from workcert.run.calling import CALL_LIMIT_S, CallHung
+from workcert.run.opening import in_memory, opened
 from workcert.watched import WatchedHandle, installed
 
 FRESH_EVERY: Final = 20
-SHARED_MEMORY: Final = Path("/dev/shm")
-ROOM_BYTES: Final = 2 * 2**30
-"""A container often has 64 MB there, which one large result may fill."""
 READER: Final = "the judge"
 BOUND: Final = (
     "a handle of this store is of no use to any thread but the one that opened it, and the kit makes calls that meet "
     "by threads of its own. Let another thread use it, one at a time (sqlite3: check_same_thread=False)"
 )
-
-
-def _can_take(function: Any, *arguments: object) -> bool:
-    try:
-        inspect.signature(function).bind(*arguments)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def in_memory() -> Path | None:
-    """A directory for stores that nobody keeps, held in memory: none of the suites asks what a power cut leaves, and a
-    store that waits for a disk after each step takes several times as long. None where there is none with room, or
-    where the environment names a directory for temporary files."""
-    if any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")) or not os.access(SHARED_MEMORY, os.W_OK):
-        return None
-    return SHARED_MEMORY if shutil.disk_usage(SHARED_MEMORY).free >= ROOM_BYTES else None
-
-
-class AbilityLie(BackendError):  # noqa: N818 - a finding about the backend
-    """The backend claims an ability and does not have it."""
+OWN_THREADS: Final = (
+    "this store makes its statements in threads of its own: the kit sees them, and cannot tell which call one belongs "
+    "to, so that no call can be held at one. A handle may say it itself, by points(callback)"
+)
 
 
 @define(eq=False)
@@ -69,6 +49,8 @@ class StoreUnderTest:
     config: Mapping[str, Any] = field(factory=dict)
     _place: Place | None = None
     _handles: dict[str, Any] = field(factory=dict)
+    _elsewhere: dict[str, Any] = field(factory=dict)
+    """Those that were held by another process when they were put in their place."""
     _places: int = 0
     _examples: int = 0
     known: str | None = None
@@ -79,6 +61,8 @@ class StoreUnderTest:
     _children: Children | None = None
     _is_fresh_needed: bool = False
     _is_bound: bool | None = None
+    _makes_elsewhere: bool | None = None
+    """Its statements are made in threads that no call runs in; None as long as nobody has looked."""
     _is_watched: bool = False
     """The calls of its handles are seen, as far as the backend lets the kit see them."""
     hides_waiting: bool = False
@@ -186,48 +170,29 @@ class StoreUnderTest:
         return found
 
     def _opened(self, place: Place) -> Any:
-        try:
-            with time_limit("open(place, config)"):
-                opened = settled(self.backend.adapter.open(place, self.config))
-        except (CallHung, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            cause = "Is its server running, and are its packages installed?"
-            if isinstance(error, TypeError) and not _can_take(self.backend.adapter.open, place, self.config):
-                cause = "It is called as open(place, config)"
-            elif self.config:
-                cause = f"The case asks for config = {dict(self.config)!r}; can open(place, config) take that?"
-            raise BackendError(f"{self.backend.name} cannot open a store: {told(error)}. {cause}") from error
-        if opened is None:
-            raise BackendError(f"{self.backend.name}: open(place, config) returned None; it must return a handle")
+        handle = opened(self.backend, place, self.config)
         is_seen = self._is_watched and self.backend.dbapi is not None
-        return WatchedHandle(opened) if is_seen else Synchronous(opened)
+        return WatchedHandle(handle) if is_seen else Synchronous(handle)
 
     def held(self, name: str) -> Any:
         """The handle of this name, None where it is not open."""
         return self._handles.get(name)
 
     def replace(self, name: str, handle: Any) -> None:
-        """Another handle in the place of that of this name. The place is not used for a further example."""
-        self.let_go(name)
-        self._handles[name] = handle
+        """A handle that another process holds in the place of that of this name. The place is not used for a further
+        example."""
+        self.close_handle(name)
+        self._handles[name] = self._elsewhere[name] = handle
         self.use_up()
 
     def use_up(self) -> None:
         """The place is not used for a further example."""
         self._is_fresh_needed = True
 
-    def let_go(self, name: str) -> None:
-        """The handle of this name is closed, and opened again at its next use."""
-        found = self._handles.pop(name, None)
-        if hasattr(found, "close"):
-            with contextlib.suppress(Exception):
-                found.close()
-
     def reopen_others(self, name: str) -> None:
         """All handles but this one are closed and opened again."""
         for other in [each for each in self._handles if each != name]:
-            self.let_go(other)
+            self.close_handle(other)
             self.handle(other)
 
     def reader(self) -> Any:
@@ -337,21 +302,31 @@ class StoreUnderTest:
         seen = [each for each in self._handles.values() if isinstance(each, WatchedHandle)]
         return sum(each.statements for each in seen) if seen else None
 
+    def statements_elsewhere(self) -> int:
+        """How many statements were seen while its handles were in calls, and in no thread that a call runs in."""
+        return sum(each.strays for each in self._handles.values() if isinstance(each, WatchedHandle))
+
+    def cannot_hold(self) -> str:
+        """Why no call can be held at a point, empty where one can, as far as a read tells."""
+        if self.bound_to_threads():
+            return BOUND
+        if self._is_watched and self._makes_elsewhere is None:
+            self._reading(self.reader(), self.backend.binding.key_of_id("nobody"))
+            has_own = any(getattr(each, "has_own_points", False) for each in self._handles.values())
+            self._makes_elsewhere = not has_own and not self.statements_seen() and self.statements_elsewhere() > 0
+        return OWN_THREADS if self._makes_elsewhere else ""
+
     def ability(self, name: str) -> contextlib.AbstractContextManager[None]:
         """Around the use of an ability.
 
         Raises:
             AbilityLie: it raised something.
         """
-        return _Ability(self, name)
+        return abilities.Use(self.backend, name)
 
     def accuse(self, ability: str, what: str, otherwise: str = "") -> NoReturn:
         """Say that a claimed ability is not there, and what to do."""
-        without = f": {otherwise}" if otherwise else ""
-        raise AbilityLie(
-            f"{self.backend.name} claims the ability {ability}, but {what}. "
-            f"Mend it, or take {ability!r} out of abilities{without}"
-        )
+        abilities.accuse(self.backend, ability, what, otherwise)
 
     def accuse_hanging(self, case: str, reason: str) -> NoReturn:
         """Calls did not come back, in several cases.
@@ -373,8 +348,13 @@ class StoreUnderTest:
         found = None
         with contextlib.suppress(Exception):
             found = self.backend.binding.read(self.handle(acting), key)
-        if found is not None:
-            self.accuse("second_handle", f"what one handle has stored ({key}) a second one on the same place has not")
+        if found is None:
+            return
+        if acting in self._elsewhere and self._elsewhere[acting] is self._handles.get(acting):
+            self.accuse(
+                "kill", f"what a handle in another process has stored ({key}) one on the same place here has not"
+            )
+        self.accuse("second_handle", f"what one handle has stored ({key}) a second one on the same place has not")
 
     def accuse_snapshot(self, key: str, shown: int | None, read: int | None) -> NoReturn:
         """Snapshot and read contradict each other."""
@@ -409,19 +389,5 @@ class StoreUnderTest:
             except BaseException as error:
                 trouble = trouble or error
         self._handles.clear()
+        self._elsewhere.clear()
         return trouble
-
-
-@define(eq=False)
-class _Ability:
-    """The use of an ability. No generator: rows are asked for in this way after every step."""
-
-    _store: StoreUnderTest
-    _name: str
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _trace: object) -> None:
-        if error is None or isinstance(error, CallHung | BackendError | KeyboardInterrupt):
-            return
-        self._store.accuse(self._name, f"handle.{self._name} raised {told(error)}")

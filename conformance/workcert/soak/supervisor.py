@@ -19,7 +19,7 @@ from workcert.backends.protocol import Ability, Place
 from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.children import Child, Children, Died, cannot
 from workcert.raised import told
-from workcert.run.store import in_memory
+from workcert.run.opening import in_memory
 from workcert.soak.accounts import Account, Finding
 from workcert.soak.contracts import SoakedContract, contract_of
 from workcert.soak.notes import Deed, Reading

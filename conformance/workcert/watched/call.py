@@ -57,12 +57,47 @@ class CallWatch:
         self.point(statement)
 
 
+@define(eq=False)
+class _Strays:
+    """Statements that were made in no call's context. ``watch``: of the one call of this process, to which they are
+    then put down; None where there may be several."""
+
+    statements: int = 0
+    watch: CallWatch | None = None
+
+
+_STRAYS: Final = _Strays()
 _CURRENT: Final[ContextVar[CallWatch | None]] = ContextVar("workcert_call", default=None)
 
 
 def current() -> CallWatch | None:
     """The watch of the call that runs here, None outside of any."""
     return _CURRENT.get()
+
+
+def of_statement() -> CallWatch | None:
+    """The watch of the call that makes a statement here. A store may have threads for its statements, which no context
+    of a call comes into: they are counted."""
+    found = _CURRENT.get()
+    if found is not None:
+        return found
+    _STRAYS.statements += 1
+    return _STRAYS.watch
+
+
+def strays() -> int:
+    """How many statements of this process were made in no call's context."""
+    return _STRAYS.statements
+
+
+@contextmanager
+def alone(watch: CallWatch) -> Iterator[None]:
+    """Meanwhile one call is made in this process and no more: what is done in no context is put down to this watch."""
+    outer, _STRAYS.watch = _STRAYS.watch, watch
+    try:
+        yield
+    finally:
+        _STRAYS.watch = outer
 
 
 @contextmanager

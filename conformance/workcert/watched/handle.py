@@ -8,7 +8,7 @@ from typing import Any
 from attrs import define
 
 from workcert.backends.coroutines import Synchronous, settled
-from workcert.watched.call import CallWatch, seen_by
+from workcert.watched.call import CallWatch, seen_by, strays
 
 
 @define(eq=False, slots=False)
@@ -20,6 +20,8 @@ class WatchedHandle(Synchronous):
     _last: CallWatch | None = None
     statements: int = 0
     """How many statements its calls have made, as far as they were seen."""
+    strays: int = 0
+    """How many were seen meanwhile that no call can be found for."""
 
     @property
     def has_own_points(self) -> bool:
@@ -52,12 +54,13 @@ class WatchedHandle(Synchronous):
 
     def _watched(self, name: str) -> Callable[..., Any]:
         def made(*arguments: Any, **keywords: Any) -> Any:
-            watch = CallWatch(self._on_point)
+            watch, before = CallWatch(self._on_point), strays()
             try:
                 with seen_by(watch):
                     return settled(getattr(self._handle, name)(*arguments, **keywords))
             finally:
                 self._last = watch
                 self.statements += watch.statements
+                self.strays += strays() - before
 
         return made

@@ -14,10 +14,11 @@ from workcert.raised import told
 @define(eq=False)
 class Promised:
     """``due``: by statement, the first value of the first row that it is to answer with. ``broken``: in words, what was
-    found otherwise."""
+    found otherwise. ``unasked``: the same of statements that a connection did not take."""
 
     due: Mapping[str, Any]
     broken: list[str] = field(factory=list)
+    unasked: list[str] = field(factory=list)
     _asked: WeakSet[Any] = field(factory=WeakSet)
 
     def __call__(self, connection: Any) -> None:
@@ -26,20 +27,23 @@ class Promised:
             return
         self._asked.add(connection)
         for statement, due in self.due.items():
-            seen = _asked_of(connection, statement)
+            try:
+                seen = _asked_of(connection, statement)
+            except Exception as error:
+                self.unasked.append(f"{statement!r}, and a connection that was asked it raised {told(error)}")
+                continue
             if not _same(due, seen):
                 self.broken.append(f"{statement} gives {seen!r} on a connection that committed; promised is {due!r}")
 
 
 def _asked_of(connection: Any, statement: str) -> Any:
     real = getattr(connection, "_real", connection)
+    cursor = real.cursor()
     try:
-        cursor = real.cursor()
         cursor.execute(statement)
         row = cursor.fetchone()
+    finally:
         cursor.close()
-    except Exception as error:
-        return told(error)
     if row is None:
         return None
     return next(iter(row.values())) if isinstance(row, Mapping) else row[0]

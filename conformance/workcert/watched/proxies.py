@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from workcert.watched.call import AFTER_COMMIT, current, ticket, verb_of
+from workcert.watched.call import AFTER_COMMIT, of_statement, ticket, verb_of
 
 Value = TypeVar("Value")
 _BEGINS: Final = frozenset({"BEGIN", "START"})
@@ -84,7 +84,7 @@ class ConnectionProxy(_Proxy):
         verb = verb_of(sql)
         if verb in ("COMMIT", "END", "ROLLBACK", "ABORT"):
             return self._ended(verb, run, sql)
-        watch, transaction = current(), self._transaction
+        watch, transaction = of_statement(), self._transaction
         if watch is not None:
             watch.statement(sql)
         taken = ticket()
@@ -98,7 +98,7 @@ class ConnectionProxy(_Proxy):
         return value
 
     def _ended(self, verb: str, run: Callable[[], Value], statement: object = None) -> Value:
-        watch, transaction = current(), self._transaction
+        watch, transaction = of_statement(), self._transaction
         if watch is not None:
             watch.statement(statement or verb)
         taken = ticket()

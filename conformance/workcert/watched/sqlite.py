@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from workcert.watched import busy, carried
 from workcert.watched.beside import beside
-from workcert.watched.call import AFTER_COMMIT, current, ticket, verb_of
+from workcert.watched.call import AFTER_COMMIT, of_statement, ticket, verb_of
 
 Value = TypeVar("Value")
 FACTORY_PLACE: Final = 5
@@ -105,7 +105,7 @@ class _Cursor(sqlite3.Cursor):
 def _seen(connection: Any, sql: object, run: Callable[[], Value]) -> Value:
     """Run one statement, with the points around it and the ticket of what it commits."""
     run = carried.seen(connection, sql, run)
-    watch, held = current(), beside()
+    watch, held = of_statement(), beside()
     if held is not None:
         run = partial(busy.patiently, connection, held, sql, run)
     is_open = connection.in_transaction

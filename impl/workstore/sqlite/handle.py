@@ -119,13 +119,22 @@ class Handle:
         """Commit ``step`` on each candidate by itself; the ids of those that this call changed.
 
         A candidate that another writer got to first is skipped (WRK-EDL-01, WRK-REC-09).
+
+        Raises:
+            StoreUnavailable: definite only where nothing of it was committed before.
         """
         changed: list[str] = []
-        for workload_id in self._connection.read(lambda connection: rows.ids(connection, statement, now_s)):
-            row = self._connection.read(partial(rows.find, workload_id=workload_id))
-            record = None if row is None else step(row.workload)
-            if row is not None and record is not None and self._commit(rows.replacement(row, record)):
-                changed.append(workload_id)
+        try:
+            for workload_id in self._connection.read(lambda connection: rows.ids(connection, statement, now_s)):
+                row = self._connection.read(partial(rows.find, workload_id=workload_id))
+                record = None if row is None else step(row.workload)
+                if row is not None and record is not None and self._commit(rows.replacement(row, record)):
+                    changed.append(workload_id)
+        except StoreUnavailable as error:
+            if not changed:
+                raise
+            before = f"Before it this pass has changed {', '.join(changed)}, which stays."
+            raise StoreUnavailable(f"{error} {before}", definite=False) from error
         return changed
 
     def reset(self) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from attrs import define, evolve, field
 
-from workcert.adversity.crashes.targets import Target, at_point, targets
+from workcert.adversity.crashes.targets import Target, at_point, killed_step, targets
 from workcert.adversity.part import SUITE, Part
 from workcert.adversity.steps import requirements_of
 from workcert.cases.model import DISKS, KILLED, Call, Case, Crash
@@ -27,7 +27,9 @@ MOST_POINTS: Final = 500
 POINTS: Final = "points"
 ANSWERED: Final = "after its answer"
 ON_DISKS: Final = {Effort.QUICK: 1, Effort.CI: 2, Effort.DEEP: 1000}
-"""Operations that are tried on disks that fail: what one call does about an error, nearly all do."""
+"""Operations that are tried on disks that fail in every way: what one call does about an error, nearly all do."""
+FULL: Final = "full"
+"""How the disk of every operation fails, but for effort ``quick``: who forgets the error forgets it in one place."""
 WIDEST: Final = {Effort.QUICK: 1, Effort.CI: 3, Effort.DEEP: 0}
 """Further ones that are killed at each of their writes, those that change most records: what a store tears shows where
 it writes much, and in one page that it writes there is nothing to tear."""
@@ -50,6 +52,8 @@ def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
 
 def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     """Let the disk fail at each write of some operations, and kill them and some more there; all with effort ``deep``.
+    The disk of every other one is full from its first write on, or from each where it changes several records; with
+    effort ``quick`` of none.
 
     Raises:
         BackendError: as `run_crashes`.
@@ -58,10 +62,14 @@ def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     if why:
         emit(CaseEnded(SUITE, DISK_NAME, Verdict.SKIPPED, reason=why))
         return
-    found = [target for target in wanted(store, options) if isinstance(_step(target).step, Call)]
+    found = [target for target in wanted(store, options) if isinstance(killed_step(target).step, Call)]
     kept = found[:: max(1, -(-len(found) // ON_DISKS[options.effort]))]
     widest = sorted((each for each in found if each not in kept), key=lambda each: (-each.rows, each.name))
-    fail_each(store, kept, emit, killed=widest[: WIDEST[options.effort]])
+    full = [] if options.effort is Effort.QUICK else [each for each in found if each not in kept]
+    # Who changes several records may have kept some of them when it says that it has written nothing.
+    others = [(each, FULL, MOST_POINTS if each.rows > 1 else 1) for each in full]
+    others += [(each, KILLED, MOST_WRITES) for each in widest[: WIDEST[options.effort]]]
+    fail_each(store, kept, emit, others)
 
 
 def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> None:
@@ -75,17 +83,20 @@ def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> Non
         sweep.operation(target, None)
 
 
-def fail_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit, *, killed: Iterable[Target] = ()) -> None:
-    """The same with each way in which a disk fails, at each write. ``killed``: operations that are only killed there.
+def fail_each(
+    store: StoreUnderTest, found: Iterable[Target], emit: Emit, others: Iterable[tuple[Target, str, int]] = ()
+) -> None:
+    """The same with each way in which a disk fails, at each write. ``others``: operations for which it fails in this
+    way only, at so many of their writes.
 
     Raises:
         BackendError: as `run_crashes`.
     """
     sweep = _Sweep(store, emit, DISK_NAME)
-    tried = [(target, disk) for target in found for disk in DISKS]
-    for target, disk in (*tried, *((target, KILLED) for target in killed)):
+    tried = [(target, disk, MOST_WRITES if disk == KILLED else MOST_POINTS) for target in found for disk in DISKS]
+    for target, disk, most in (*tried, *others):
         if not sweep.is_hindered:
-            sweep.operation(target, disk)
+            sweep.operation(target, disk, most)
     if not (sweep.is_hindered or sweep.failed_writes):
         reason = "no call was seen to write to a file that the store had before it"
         emit(CaseEnded(SUITE, DISK_NAME, Verdict.SKIPPED, reason=reason))
@@ -102,10 +113,6 @@ def wanted(store: StoreUnderTest, options: Options, shown: Iterable[str] = ()) -
     return tuple(target for target in found if every or ids & requirements_of(binding, target.operation))
 
 
-def _step(target: Target) -> Crash:
-    return next(step for step in target.case.steps if isinstance(step, Crash) and step.id == target.killed)
-
-
 @define
 class _Sweep:
     """``is_hindered``: a step was left out, for a reason that holds of all."""
@@ -119,10 +126,9 @@ class _Sweep:
     _killed: int = 0
     _steps: int = 0
 
-    def operation(self, target: Target, disk: str | None) -> None:
-        """Up to the first point at which something is wrong, or beyond the last."""
-        step = evolve(_step(target), disk=disk)
-        most = MOST_WRITES if disk == KILLED else MOST_POINTS
+    def operation(self, target: Target, disk: str | None, most: int = MOST_POINTS) -> None:
+        """Up to the first point at which something is wrong, or beyond the last; ``most``: to no later one."""
+        step = evolve(killed_step(target), disk=disk)
         for point in range(1, most + 1):
             case = at_point(target, point, disk)
             run = run_case(self.store, case)

@@ -133,10 +133,16 @@ def _case(of: Case, name: str, steps: tuple[Step, ...]) -> Case:
 
 
 def at_point(target: Target, point: int, disk: str | None = None) -> Case:
-    """The case of a target with the kill at this point, or with a disk that fails there."""
+    """The case of a target with the kill at this point, or with a disk that fails there, which its title then says."""
 
-    def moved(step: Step) -> Step:
-        is_it = isinstance(step, Crash) and step.id == target.killed
-        return attrs.evolve(step, point=point, disk=disk) if is_it and isinstance(step, Crash) else step
+    killed = attrs.evolve(killed_step(target), point=point, disk=disk)
+    steps = tuple(killed if step.id == target.killed else step for step in target.case.steps)
+    header = target.case.header
+    if disk is not None:
+        header = attrs.evolve(header, title=f"{target.name}, {killed.befalls}")
+    return Case(header, steps)
 
-    return attrs.evolve(target.case, steps=tuple(map(moved, target.case.steps)))
+
+def killed_step(target: Target) -> Crash:
+    """The step of its case that is killed."""
+    return next(step for step in target.case.steps if isinstance(step, Crash) and step.id == target.killed)

@@ -19,7 +19,7 @@ from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, Tallied, Verdict
 from workcert.run.execution import Execution
 from workcert.run.holding import Held
-from workcert.run.store import BOUND, StoreUnderTest
+from workcert.run.store import StoreUnderTest
 
 NAME: Final = "interleavings"
 SAMPLE: Final = 6
@@ -42,8 +42,9 @@ def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> No
         return
     store.begin(watched=True)
     handle = store.handle("A")
-    if store.bound_to_threads():
-        emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=BOUND))
+    why = store.cannot_hold()
+    if why:
+        emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why))
         return
     cases = [case for case in asked(backend, options) if all(hasattr(handle, call.call) for call in calls_of(case))]
     trying = _Trying(store, emit)
