@@ -77,6 +77,8 @@ class Execution:
     failure: Failure | None = None
     unforced: str = ""
     """Why a frozen block showed nothing of an interleaving."""
+    raceless: set[str] = field(factory=set)
+    """Blocks of calls at once in which so many were turned away that they show no race."""
     held: Held | None = None
     """What became of the last call that was held at a point."""
     other_states: tuple[State, ...] = ()
