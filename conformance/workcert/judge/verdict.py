@@ -57,8 +57,8 @@ class Failure:
 class StepRun:
     """One step as it ran. ``changed``: what moved in the addressed record; ``applicable`` is False for a step that
     could not be made here; ``during``: the calls that committed between the halves of a frozen one; ``elsewhere``: it
-    was not made because the backend declares that it goes its own way there; ``turned_away``: of calls that meet, for how
-    many the store was not available."""
+    was not made because the backend declares that it goes its own way there; ``turned_away``: for how many calls, of
+    those that meet, the store was not available."""
 
     id: str
     on: str
