@@ -178,3 +178,14 @@ def test_no_child_outlives_the_kit(adapter: LoadedBackend) -> None:
             return
         time.sleep(0.01)
     pytest.fail(f"the child {pid} lives on")
+
+
+def test_who_tells_all_processes_to_end_ends_the_kit_alone(adapter: LoadedBackend, tmp_path: Path) -> None:
+    """The kit ends its children; a store would else be accused of what a service does that cancels a job."""
+    with Children(adapter) as children:
+        child = children.start()
+        assert child.open(Place(tmp_path, "place"), {}) == Answered(None)
+        for pid in (child.pid, children._zygote.pid if children._zygote else 0):
+            os.kill(pid, signal.SIGTERM)
+        assert child.call("get", {"workload_id": "w"}) == Answered(child.pid)
+        assert children.start().open(Place(tmp_path, "place"), {}) == Answered(None)

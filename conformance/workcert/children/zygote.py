@@ -53,6 +53,9 @@ def main(descriptor: int) -> None:
     """Serve one kit: it sends a pickled recipe, then asks for children."""
     control = Connection(descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Who tells a whole group of processes to end tells the kit too, which ends these: a store must not be accused of
+    # it. Not ignored, for that a program which a store starts would inherit.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     try:
         backend: LoadedBackend = pickle.loads(control.recv_bytes())()
     except BaseException as error:
