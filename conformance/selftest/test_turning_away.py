@@ -10,7 +10,8 @@ from workcert.adversity.parallel import suite
 from workcert.adversity.parallel.suite import run_parallel
 from workcert.backends.registry import LoadedBackend, describe
 from workcert.binding import bindings
-from workcert.cases import parse
+from workcert.cases import builtin_cases, parse
+from workcert.cases.model import Frozen
 from workcert.judge.verdict import Kind
 from workcert.linear import Made
 from workcert.run.calling import Answered, Observed, Unavailable
@@ -22,7 +23,17 @@ from workcert.run.turning_away import NO_RACE, for_nothing, shows_no_race
 from workspec.core.scope import Call
 
 from .miniatures.racing import Racing, RacingBackend
-from .miniatures.turning_away import TiredWithoutCause, TurnsAway, TurnsNearlyAllAway, Unsure, WritesAllTheSame
+from .miniatures.turning_away import (
+    GivesWay,
+    HoldsAndWrites,
+    HoldsItsStore,
+    PausingBackend,
+    TiredWithoutCause,
+    TurnsAway,
+    TurnsNearlyAllAway,
+    Unsure,
+    WritesAllTheSame,
+)
 
 HEADER = (
     '{"format": 1, "contract": "jobs", "name": "two", "title": "two", "requirements": ["JOB-GEN-01"], "profiles": [], '
@@ -111,6 +122,30 @@ def test_what_may_have_been_done_has_its_place_or_none() -> None:
         assert ran(Unsure, two_at_once()).failure is None
 
 
+HELD = tuple(
+    case
+    for case in builtin_cases("workload")
+    if any(isinstance(step, Frozen) and step.point is None for step in case.steps)
+)
+
+
+def held(around: type[Racing]) -> list[CaseRun]:
+    """The cases in which one call is held while others are made."""
+    with StoreUnderTest.of(describe("held", PausingBackend("workload", around))) as store:
+        return [run_case(store, case) for case in HELD]
+
+
+def test_who_is_turned_away_while_another_is_held_shows_no_interleaving() -> None:
+    runs = held(HoldsItsStore)
+    assert not any(run.failure for run in runs)
+    assert any("was turned away while another call was held: no interleaving" in run.reason for run in runs)
+
+
+def test_a_held_call_may_give_way() -> None:
+    assert HELD
+    assert not any(run.failure for run in held(GivesWay))
+
+
 # The wrong ones ------------------------------------------------------------------------------------------------------
 
 
@@ -126,6 +161,10 @@ def test_a_caller_whom_nobody_disturbs_is_answered() -> None:
     run = ran(TiredWithoutCause, two_at_once(after=later))
     assert run.failure is not None
     assert "tired" in run.failure.text
+
+
+def test_what_is_turned_away_while_another_is_held_must_have_written_nothing() -> None:
+    assert any(run.failure for run in held(HoldsAndWrites))
 
 
 def made(caller: str, seen: Observed, begin: int, end: int) -> Made:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from workcert.binding import bindings
 
-from .racing import Racing
+from .racing import Racing, RacingBackend
 
 WRITING = frozenset(
     {"enqueue", "admit", "ack", "renew", "promote_due", "reclaim_expired", "operator_cancel", "operator_retry"}
@@ -76,3 +76,49 @@ class TiredWithoutCause(Racing):
             raise bindings()["jobs"].unavailable("tired; nothing was written", True)
         with self.inner._shelf.lock:
             return getattr(self.inner, name)(**arguments)
+
+
+class HoldsItsStore(Racing):
+    """Who comes while a call is at work is turned away, also while the kit holds that between its halves."""
+
+    calls = frozenset({"admit", "claim", "start", "heartbeat", "complete", "fail", "cancel", "recover_expired"})
+    at_work: ClassVar[set[int]] = set()
+    writes = False
+
+    def made(self, name: str, arguments: dict[str, Any]) -> Any:
+        shelf = id(self.inner._shelf)
+        if shelf in self.at_work:
+            if self.writes:
+                getattr(self.inner, name)(**arguments)
+            raise bindings()["workload"].unavailable("busy; nothing was written", True)
+        self.at_work.add(shelf)
+        try:
+            return getattr(self.inner, name)(**arguments)
+        finally:
+            self.at_work.discard(shelf)
+
+
+class HoldsAndWrites(HoldsItsStore):
+    """And what it turns away is done."""
+
+    writes = True
+
+
+class GivesWay(HoldsItsStore):
+    """A call that finds another one done in its midst has done nothing, and says so."""
+
+    def made(self, name: str, arguments: dict[str, Any]) -> Any:
+        try:
+            return getattr(self.inner, name)(**arguments)
+        except Exception as error:
+            if str(getattr(error, "code", "")) != str(bindings()["workload"].contract.conflict_code):
+                raise
+            raise bindings()["workload"].unavailable("another call came first; nothing was written", True) from error
+
+
+class PausingBackend(RacingBackend):
+    """It can be held between the halves of a call."""
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.right.abilities - {"points"}
