@@ -146,6 +146,26 @@ def test_a_held_call_may_give_way() -> None:
     assert not any(run.failure for run in held(GivesWay))
 
 
+DUTY = (
+    '{"id": "ID", "on": "ON", "at_ms": 1000000, "call": "claim_duty", '
+    '"args": {"name": "NAME", "holder": "ID", "lease_ms": 1000}}'
+)
+
+
+def duty(identifier: str, on: str, name: str) -> str:
+    return DUTY.replace("ID", identifier).replace("ON", on).replace("NAME", name)
+
+
+def test_what_hangs_on_whether_it_was_done_is_not_known() -> None:
+    """Duties stand in no row: only who asks for one after it learns whether somebody has it."""
+    block = ", ".join(duty(name, name.upper(), name) for name in "ab")
+    later = "\n".join(duty(f"{name}2", "A", name) for name in "ab")
+    case = parse(f'{HEADER}{{"id": "t", "together": [{block}]}}\n{later}\n{{"end": 3}}\n')
+    runs = [ran(Unsure, case) for _ in range(4)]
+    assert not any(run.failure for run in runs)
+    assert any("whether a call at once was done is not known" in run.reason for run in runs)
+
+
 # The wrong ones ------------------------------------------------------------------------------------------------------
 
 
@@ -164,7 +184,8 @@ def test_a_caller_whom_nobody_disturbs_is_answered() -> None:
 
 
 def test_what_is_turned_away_while_another_is_held_must_have_written_nothing() -> None:
-    assert any(run.failure for run in held(HoldsAndWrites))
+    said = [run.failure.text for run in held(HoldsAndWrites) if run.failure]
+    assert any("was turned away and said that nothing was written" in text for text in said), said
 
 
 def made(caller: str, seen: Observed, begin: int, end: int) -> Made:

@@ -10,7 +10,17 @@ from workcert.binding import bindings
 from .racing import Racing, RacingBackend
 
 WRITING = frozenset(
-    {"enqueue", "admit", "ack", "renew", "promote_due", "reclaim_expired", "operator_cancel", "operator_retry"}
+    {
+        "enqueue",
+        "claim_duty",
+        "admit",
+        "ack",
+        "renew",
+        "promote_due",
+        "reclaim_expired",
+        "operator_cancel",
+        "operator_retry",
+    }
 )
 AT_WORK_S = 0.0002
 

@@ -185,6 +185,7 @@ def run_together(execution: Execution, step: Together) -> StepRun:
         execution.literal = False
         if shows_no_race(history):
             execution.raceless.add(step.id)
+        execution.unsure = execution.unsure or not all(is_turned_away(made.seen) for made in unavailable)
     if failure is None and not refused and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, seen)
     execution.history.append(execution.judge.state)
