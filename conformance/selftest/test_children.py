@@ -185,7 +185,8 @@ def test_who_tells_all_processes_to_end_ends_the_kit_alone(adapter: LoadedBacken
     with Children(adapter) as children:
         child = children.start()
         assert child.open(Place(tmp_path, "place"), {}) == Answered(None)
-        for pid in (child.pid, children._zygote.pid if children._zygote else 0):
+        assert children._zygote is not None
+        for pid in (child.pid, children._zygote.pid):
             os.kill(pid, signal.SIGTERM)
         assert child.call("get", {"workload_id": "w"}) == Answered(child.pid)
         assert children.start().open(Place(tmp_path, "place"), {}) == Answered(None)

@@ -181,11 +181,7 @@ def run_together(execution: Execution, step: Together) -> StepRun:
         unavailable = was_unavailable(history)
         failure = for_nothing(execution.binding.contract, history) or _judged(execution, history, titles)
     if unavailable:
-        # What is written of the outcome presumes that every call came through; what the model says does not.
-        execution.literal = False
-        if shows_no_race(history):
-            execution.raceless.add(step.id)
-        execution.unsure = execution.unsure or not all(is_turned_away(made.seen) for made in unavailable)
+        _note_unavailable(execution, step, history)
     if failure is None and not refused and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, seen)
     execution.history.append(execution.judge.state)
@@ -194,6 +190,14 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     shown = Answered(["not made" if one is None else brief(one) for one in seen])
     run = StepRun(step.id, "", step.calls[0].at, names, arguments, shown, None, (), failure, note=note_of(history))
     return attrs.evolve(run, turned_away=len(unavailable))
+
+
+def _note_unavailable(execution: Execution, step: Together, history: Sequence[Made]) -> None:
+    """What is written of the outcome presumes that every call came through; what the model says does not."""
+    execution.literal = False
+    execution.unsure = execution.unsure or any(made.may_have_happened for made in history)
+    if shows_no_race(history):
+        execution.raceless.add(step.id)
 
 
 def _judged(execution: Execution, history: Sequence[Made], names: Sequence[str]) -> Failure | None:
