@@ -59,9 +59,10 @@ def main(descriptor: int) -> None:
     try:
         backend: LoadedBackend = pickle.loads(control.recv_bytes())()
     except BaseException as error:
-        control.send(told(error))
+        _say(control, told(error))
         return
-    control.send("")
+    if not _say(control, ""):
+        return
     gc.collect()
     # What is here now is never freed, so that a child copies no page for counting.
     gc.freeze()
@@ -79,6 +80,15 @@ def main(descriptor: int) -> None:
     finally:
         for pid in tuple(living):
             _buried(pid, False, living)
+
+
+def _say(control: Connection, text: str) -> bool:
+    """Whether the kit is still there to hear it; it may have been ended while the adapter was imported."""
+    try:
+        control.send(text)
+    except OSError:
+        return False
+    return True
 
 
 def _import(modules: Sequence[str]) -> None:
