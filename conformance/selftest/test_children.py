@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import pytest
 from workcert.backends.protocol import Place
 from workcert.backends.registry import LoadedBackend, find
 from workcert.children import Children, ChildTrouble, Died, cannot
+from workcert.children.recipe import recipe_of
 from workcert.run import calling
 from workcert.run.calling import Answered, CallHung, Crashed, Refusal, Unavailable
 from workspec.core.choice import UNSEEN
@@ -178,3 +182,29 @@ def test_no_child_outlives_the_kit(adapter: LoadedBackend) -> None:
             return
         time.sleep(0.01)
     pytest.fail(f"the child {pid} lives on")
+
+
+def test_who_tells_all_processes_to_end_ends_the_kit_alone(adapter: LoadedBackend, tmp_path: Path) -> None:
+    """The kit ends its children; a store would else be accused of what a service does that cancels a job."""
+    with Children(adapter) as children:
+        child = children.start()
+        assert child.open(Place(tmp_path, "place"), {}) == Answered(None)
+        assert children._zygote is not None
+        for pid in (child.pid, children._zygote.pid):
+            os.kill(pid, signal.SIGTERM)
+        assert child.call("get", {"workload_id": "w"}) == Answered(child.pid)
+        assert children.start().open(Place(tmp_path, "place"), {}) == Answered(None)
+
+
+def test_a_kit_that_ends_while_a_process_starts_leaves_no_noise(adapter: LoadedBackend) -> None:
+    ours, theirs = socket.socketpair()
+    start = f"from workcert.children.zygote import main; main({theirs.fileno()})"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", start], pass_fds=(theirs.fileno(),), stderr=subprocess.PIPE, env=environment
+    )
+    theirs.close()
+    kit = Connection(ours.detach())
+    kit.send_bytes(pickle.dumps(recipe_of(adapter)))
+    kit.close()
+    assert process.communicate(timeout=60) == (None, b"")

@@ -80,6 +80,19 @@ def test_a_failure_is_printed_and_its_case_replays(capsys: pytest.CaptureFixture
     assert "✗" in out
 
 
+@pytest.mark.parametrize(("brackets", "listed"), [("()", True), ("[]", True), ("{}", False)])
+def test_several_adapters_are_listed_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, brackets: str, listed: bool
+) -> None:
+    more = f"PAIR = {brackets[0]}MUTE, BLIND{brackets[1]}\nNUMBERS, NOTHING_YET = (1, 2), ()\n"
+    (tmp_path / "several.py").write_text(f"{BROKEN}\n{more}")
+    code, _, err = run(capsys, "certify", "several.py:NOTHING")
+    assert code == 2
+    assert (", PAIR" in err) is listed
+    assert "NUMBERS" not in err
+    assert "NOTHING_YET" not in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -16,7 +16,7 @@ import pytest
 
 from workcert.cli.certify import MOST_WHOLE
 
-from .command_line import BREAKING, BROKEN, INTERRUPTED, MEMORY, process, run
+from .command_line import BREAKING, BROKEN, INTERRUPTED, MEMORY, SQLITE, process, run
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +62,59 @@ def test_an_interrupt_loses_nothing_that_was_found(tmp_path: Path) -> None:
     assert "ZeroDivisionError: on purpose" in out
     assert out.splitlines()[-1] == "workload 1.0 on pressed.py:BACKEND: failed (the run broke off: interrupted)"
     assert list((tmp_path / ".workcert" / "cases").glob("WRK-*.jsonl"))
+
+
+TERMINATED = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from workcert.__main__ import main
+from workcert.run import store
+from workcert.soak import supervisor
+
+places = Path("places")
+places.mkdir()
+store.in_memory = supervisor.in_memory = lambda: places
+
+def end():
+    for _ in range(600):
+        if any(found.suffix == ".db" for found in places.rglob("*")):
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+if IGNORED:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+threading.Thread(target=end, daemon=True).start()
+code = main(sys.argv[1:])
+print("left:", *places.iterdir())
+sys.exit(code)
+"""
+"""A run that is told to end once it has made a store. ``IGNORED``: it was begun with Ctrl-C ignored."""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("ignored", [False, True])
+@pytest.mark.parametrize(
+    "arguments",
+    [("certify", SQLITE, "--effort", "deep", "--suite", "adversity"), ("soak", SQLITE, "--minutes", "2")],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_run_that_is_told_to_end_leaves_nothing_behind(arguments: tuple[str, ...], ignored: bool) -> None:
+    script = TERMINATED.replace("IGNORED", str(ignored))
+    running = subprocess.run(
+        [sys.executable, "-c", script, *arguments, "--contract", "jobs"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert running.returncode == 143, running.stderr
+    assert running.stdout.splitlines()[-1] == "left:"
+    assert "Traceback" not in running.stderr
+    said = running.stdout if arguments[0] == "soak" else running.stderr
+    assert ("interrupted" if arguments[0] == "soak" else "workcert: told to end (SIGTERM)") in said
 
 
 def test_a_failure_that_was_found_stands_though_the_run_breaks_off(

@@ -125,8 +125,9 @@ def test_a_case_that_names_what_there_is_not(capsys: pytest.CaptureFixture[str],
     known = load_case(STALE)
     header = evolve(known.header, requirements=("WRK-CLM-99",))
     (tmp_path / "other.jsonl").write_text(write(evolve(known, header=header)))
-    _, out, _ = run(capsys, "replay", "other.jsonl", MEMORY)
-    assert "Note: the case names WRK-CLM-99, which is no requirement of workload. Did you mean WRK-CLM-" in out
+    code, out, err = run(capsys, "replay", "other.jsonl", MEMORY)
+    assert (code, out) == (2, "")
+    assert "other.jsonl: its header names WRK-CLM-99, which is no requirement of workload. Did you mean WRK-CLM-" in err
     (tmp_path / "none.jsonl").write_text(write(evolve(known, steps=())))
     code, _, err = run(capsys, "replay", "none.jsonl", MEMORY)
     assert (code, err) == (2, "workcert: none.jsonl has no steps, so it shows nothing\n")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from workcert.adversity.parallel import shrinking
 from workcert.adversity.parallel.authors import author_of
 from workcert.adversity.parallel.programs import Shape, program
 from workcert.adversity.parallel.suite import NAME, run_parallel
@@ -16,11 +17,12 @@ from workcert.backends.registry import LoadedBackend, describe, find
 from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.cases import CaseError, parse, write
-from workcert.cases.model import Together, required_abilities
+from workcert.cases.model import Case, Together, required_abilities
 from workcert.judge import together
+from workcert.judge.verdict import Failure, Kind
 from workcert.report.failure_text import failure_text
 from workcert.report.failures import failure_of
-from workcert.run.case import run_case
+from workcert.run.case import CaseRun, run_case
 from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import BOUND, StoreUnderTest
@@ -122,6 +124,27 @@ def test_what_is_tallied_is_what_was_asked_for() -> None:
     tallied = {(each.row, each.column): each for each in said if isinstance(each, Tallied)}
     assert ("threads", "histories") in tallied
     assert sum(each.count for each in said if isinstance(each, Tallied) and each.column == "histories") == 4
+
+
+def test_where_the_least_case_never_shows_again_the_whole_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Luck, made: what is smaller fails the first time that it is run, and never after it."""
+    whole = parse(case_of(("a1", "A", '"w"'), ("a2", "A", '"w"'), ("b1", "B", '"w"')))
+    failure = Failure(("WRK-MWR-05",), Kind.ORDER, "no order")
+    seen: set[str] = set()
+
+    def luck(_store: object, case: Case) -> CaseRun:
+        first = write(case) not in seen
+        seen.add(write(case))
+        fails = case is whole or first
+        return CaseRun(Verdict.FAILED, failure=failure) if fails else CaseRun(Verdict.PASSED)
+
+    monkeypatch.setattr(shrinking, "run_case", luck)
+    with StoreUnderTest.of(find("memory")[0]) as store:
+        least, _spent = shrinking.fewest(store, shrinking.Shown(whole, failure, (), (1, 1)))
+    assert least.reproduced == (shrinking.CONFIRMING, shrinking.CONFIRMING)
+    block = least.case.steps[-1]
+    assert isinstance(block, Together)
+    assert len(block.calls) == 3
 
 
 # Cases ---------------------------------------------------------------------------------------------------------------

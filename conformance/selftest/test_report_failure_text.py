@@ -110,6 +110,13 @@ def test_a_flaky_failure_says_so_at_once(failure: FailureReport) -> None:
     assert "Reproduced 1 of 3" in text
 
 
+def test_what_no_replay_showed_was_seen_all_the_same(failure: FailureReport) -> None:
+    text = failure_text(evolve(failure, flaky=True, reproduced=(0, 20)), "sqlite", directory="out")
+    assert text.splitlines()[0].endswith("*flaky, seen once and in none of 20 replays*")
+    assert "Seen once, as it stands here, and in none of 20 replays" in " ".join(text.split())
+    assert "0 of 20" not in text
+
+
 def test_without_a_directory_a_scenario_is_replayed_by_its_name(failure: FailureReport) -> None:
     assert failure_text(failure, "sqlite").splitlines()[-1] == "workcert replay workload/tried sqlite"
     found = evolve(failure, suite="stateful")

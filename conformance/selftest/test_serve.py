@@ -56,6 +56,31 @@ def test_the_place_keeps_what_was_committed_and_nothing_of_an_open_transaction(t
     assert session(tmp_path, "jobs", begin, inside, commit)[2] == {"id": 2, "ok": False}
 
 
+def test_what_needs_a_transaction_is_bad_without_one(tmp_path: Path) -> None:
+    inside = {"id": 3, "call": "claim_effect", "args": {"key": "k"}}
+    begin, commit = {"id": 4, "call": "begin"}, {"id": 6, "call": "commit"}
+    said = session(
+        tmp_path,
+        "jobs",
+        {"id": 1, "call": "commit"},
+        {"id": 2, "call": "rollback"},
+        inside,
+        begin,
+        {"id": 5, "call": "begin"},
+        inside,
+        commit,
+        {"id": 7, "call": "commit"},
+        inside,
+    )
+    _, commit_only, rollback_only, outside, begun, again, made, ended, ended_twice, after = said
+    for answer, what in ((commit_only, "commit"), (rollback_only, "roll back"), (ended_twice, "commit")):
+        assert answer["bad"] == f"$.call: there is nothing to {what}: none is open; send begin first"
+    for answer in (outside, after):
+        assert answer["bad"].startswith("$.call: claim_effect is made inside a transaction, and none is open")
+    assert "a transaction is open already" in again["bad"]
+    assert (begun["ok"], made["ok"], ended["ok"]) == (None, True, None)
+
+
 def test_the_instant_of_a_call_is_asked_for_where_it_is_an_argument(tmp_path: Path) -> None:
     _, without, with_it = session(
         tmp_path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from attrs import evolve
 
 from workcert.__main__ import main
 from workcert.backends.registry import LoadedBackend, find
+from workcert.run import calling
 from workcert.soak import Plan, Soaked, run_soak
 from workcert.soak.notes import Notebook, Pool, Reading
 
@@ -103,6 +105,38 @@ def test_an_interrupt_ends_it_with_an_account(tmp_path: Path) -> None:
     said, _ = process.communicate(timeout=120)
     assert "jobs: nothing lost, nothing doubled, interrupted" in said
     assert process.returncode == 130
+
+
+@pytest.fixture
+def _short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.setattr(calling, "CALL_LIMIT_S", 1.0)
+
+
+SHORT = ["--contract", "jobs", "--minutes", "0.4", "--kill-every", "0.1"]
+
+
+@pytest.mark.usefixtures("_short_calls")
+def test_a_store_that_hangs_at_opening_ends_the_soak(capsys: pytest.CaptureFixture[str]) -> None:
+    began = time.monotonic()
+    assert main(["soak", "miniatures.soaked:HANGING_JOBS", *SHORT, "--processes", "1"]) == 2
+    # Long before the time is over, although processes are killed more often than they could hang.
+    assert time.monotonic() - began < 15
+    said = capsys.readouterr()
+    assert "jobs: no verdict, broken off" in said.out
+    assert re.search(r"jobs: process \d\.\d+ has not opened the store within 1 seconds: the store hangs", said.err)
+
+
+@pytest.mark.usefixtures("_short_calls")
+def test_a_store_that_hangs_from_the_beginning_is_not_soaked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", "miniatures.soaked:HANGING_AT_ONCE", *SHORT]) == 2
+    assert "has not answered within 1 seconds. A soak cannot begin" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_short_calls")
+def test_a_store_that_ends_who_opens_it_is_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["soak", "miniatures.soaked:LEAVING_JOBS", *SHORT]) == 2
+    assert "cannot open a store: SystemExit: 0" in capsys.readouterr().err
 
 
 def test_what_was_cut_off_is_neither_done_nor_refused(tmp_path: Path) -> None:

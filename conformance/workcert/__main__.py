@@ -19,6 +19,8 @@ NEEDED = ("hypothesis", "jsonschema", "pytest", "tabulate")
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
+TERMINATED = 143
+"""What a shell reports for a program that SIGTERM ended."""
 PIPE_CLOSED = 141
 """What a shell reports for a program that the end of its reader ended."""
 
@@ -26,7 +28,8 @@ PIPE_CLOSED = 141
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code.
 
-    0 conformant or passed in part, 1 not conformant, incomplete or failed, 2 could not run, 130 interrupted.
+    0 conformant or passed in part, 1 not conformant, incomplete or failed, 2 could not run, 130 interrupted, 143 ended
+    by SIGTERM.
     """
     try:
         import io
@@ -45,8 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 reconfigure(errors="backslashreplace")
         return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
-        print("\nworkcert: interrupted; nothing that was not printed or written is decided", file=sys.stderr)
-        return INTERRUPTED
+        return _interrupted(INTERRUPTED)
     except BrokenPipeError:
         _drop_output()
         return PIPE_CLOSED
@@ -65,14 +67,24 @@ def _run(argv: list[str]) -> int:
     from workcert.cli import run
     from workcert.cli.complaint import ReadableError
     from workcert.cli.foreign import among_strangers
+    from workcert.cli.terminated import ending_in_order
 
     try:
-        with among_strangers():
-            code = run(argv)
+        with among_strangers(), ending_in_order() as told:
+            try:
+                code = run(argv)
+            except KeyboardInterrupt:
+                return _interrupted(TERMINATED if told.to_end else INTERRUPTED)
         sys.stdout.flush()
-        return code
+        return TERMINATED if told.to_end and code == INTERRUPTED else code
     except ReadableError as error:
         return _complain(str(error))
+
+
+def _interrupted(code: int) -> int:
+    how = "interrupted" if code == INTERRUPTED else "told to end (SIGTERM)"
+    print(f"\nworkcert: {how}; nothing that was not printed or written is decided", file=sys.stderr)
+    return code
 
 
 def _fault(error: Exception) -> int:

@@ -4,6 +4,8 @@ store with one fault around it, named by import path so that other processes fin
 from __future__ import annotations
 
 import contextlib
+import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -185,6 +187,31 @@ class WrongWorkload(SqliteBackend):
         return self.around(super().open(place, config))
 
 
+@define
+class HangingJobs(SqliteJobsBackend):
+    """Of those who open the place only the first ones come back, as where a killed process left a lock behind.
+    ``first``: so many."""
+
+    first: int = field(kw_only=True)
+
+    def open(self, place: Place, config: Mapping[str, Any]) -> Any:
+        with (place.path / "opened").open("a") as file:
+            file.write("1")
+        if (place.path / "opened").stat().st_size > self.first:
+            time.sleep(600)
+        return super().open(place, config)
+
+
+@define
+class LeavingJobs(SqliteJobsBackend):
+    """Who opens it is to end."""
+
+    code: int = field(kw_only=True)
+
+    def open(self, _place: Place, _config: Mapping[str, Any]) -> Any:
+        sys.exit(self.code)
+
+
 EARLY_JOBS = WrongJobs(around=EarlyJobs)
 FENCELESS_JOBS = WrongJobs(around=FencelessJobs)
 LOSING_JOBS = WrongJobs(around=LosingJobs)
@@ -194,3 +221,6 @@ EARLY_WORKLOAD = WrongWorkload(around=EarlyWorkload)
 FENCELESS_WORKLOAD = WrongWorkload(around=FencelessWorkload)
 LOSING_WORKLOAD = WrongWorkload(around=LosingWorkload)
 DOUBLING_WORKLOAD = WrongWorkload(around=DoublingWorkload)
+HANGING_JOBS = HangingJobs(first=4)
+HANGING_AT_ONCE = HangingJobs(first=0)
+LEAVING_JOBS = LeavingJobs(code=0)

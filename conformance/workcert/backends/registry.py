@@ -285,9 +285,16 @@ def _from_path(target: str) -> Any:
     try:
         return getattr(module, attribute)
     except AttributeError:
-        adapters = ", ".join(name for name, value in vars(module).items() if _is_adapter(value))
+        adapters = ", ".join(name for name, value in vars(module).items() if _are_adapters(value))
         hint = f"its adapters are: {adapters}" if adapters else "and nothing in it is an adapter (contract and open)"
         raise BackendError(f"{source} has no {attribute!r}; {hint}") from None
+
+
+def _are_adapters(value: Any) -> bool:
+    """An adapter, or several: a backend may serve more than one contract."""
+    if isinstance(value, tuple | list):
+        return bool(value) and all(_is_adapter(each) for each in value)
+    return _is_adapter(value)
 
 
 def _is_adapter(value: Any) -> bool:

@@ -99,7 +99,7 @@ class Children:
                 try:
                     control.send(Fork(self._news(), life))
                     send_handle(control, theirs.fileno(), None)
-                    pid = control.recv()
+                    pid = _answered(control)
                 except (EOFError, OSError) as error:
                     ours.close()
                     raise ChildTrouble(f"{self.backend.name}: the process that forks children has ended") from error
@@ -140,7 +140,7 @@ class Children:
                 return 0
             with contextlib.suppress(EOFError, OSError):
                 self._control.send(Bury(child.pid, patient))
-                return int(self._control.recv())
+                return int(_answered(self._control))
         return 0
 
     def _begin(self) -> Connection:
@@ -169,6 +169,18 @@ class Children:
             raise ChildTrouble(f"{self.backend.name} cannot be loaded by a process of its own: {said}")
         self._control = control
         return control
+
+
+def _answered(control: Connection) -> Any:
+    """What the process that forks children says; one that says nothing any more has ended, as far as that matters.
+
+    Raises:
+        EOFError: it has ended.
+    """
+    if control.poll(START_LIMIT_S):
+        return control.recv()
+    control.close()
+    raise EOFError
 
 
 @define(eq=False)

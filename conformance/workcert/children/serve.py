@@ -12,7 +12,9 @@ from workcert.children.worker import BEGIN, Served
 from workcert.codec import CodecError, dumps, loads, to_json
 from workcert.run.calling import Answered, Observed, Refusal, Unavailable
 
-ENDS: Final = ("commit", "rollback")
+ENDING: Final[Mapping[str, str]] = {"commit": "commit", "rollback": "roll back"}
+ENDS: Final = tuple(ENDING)
+NONE_OPEN: Final = "none is open; send begin first"
 MEMBERS: Final = frozenset({"id", "call", "args", "at"})
 
 
@@ -65,6 +67,8 @@ def _made(served: Served, request: Mapping[str, Any]) -> Observed:
     signature = calls.calls[name]
     if signature.inside and at is not None:
         raise CodecError("$.at", f"{name} is made inside a transaction, at the instant of its begin")
+    if signature.inside and not served.in_transaction:
+        raise CodecError("$.call", f"{name} is made inside a transaction, and {NONE_OPEN}")
     stray = sorted(arguments.keys() - signature.arguments.keys())
     if stray:
         raise CodecError(f"$.args.{stray[0]}", f"{name} takes {', '.join(signature.arguments) or 'no argument'}")
@@ -84,6 +88,10 @@ def _check_transaction(served: Served, name: str, arguments: Mapping[str, Any], 
         raise CodecError("$.call", f"the contract {calls.name} has no transactions")
     if arguments or at is not None:
         raise CodecError("$.args" if arguments else "$.at", f"{name} takes nothing")
+    if name == BEGIN and served.in_transaction:
+        raise CodecError("$.call", "a transaction is open already; send commit or rollback before the next begin")
+    if name in ENDS and not served.in_transaction:
+        raise CodecError("$.call", f"there is nothing to {ENDING[name]}: {NONE_OPEN}")
 
 
 def _told(observed: Observed) -> dict[str, Any]:

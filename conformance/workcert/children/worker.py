@@ -88,6 +88,11 @@ class Served:
     def handle(self) -> Any:
         return self._handle
 
+    @property
+    def in_transaction(self) -> bool:
+        """One has begun, and has neither been committed nor rolled back."""
+        return self._transaction is not None
+
     def make(
         self, name: str, arguments: Mapping[str, Any], instant: int | None = None, inside: bool = False
     ) -> Observed:

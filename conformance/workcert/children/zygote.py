@@ -53,12 +53,16 @@ def main(descriptor: int) -> None:
     """Serve one kit: it sends a pickled recipe, then asks for children."""
     control = Connection(descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Who tells a whole group of processes to end tells the kit too, which ends these: a store must not be accused of
+    # it. Not ignored, for that a program which a store starts would inherit.
+    signal.signal(signal.SIGTERM, lambda _number, _frame: None)
     try:
         backend: LoadedBackend = pickle.loads(control.recv_bytes())()
     except BaseException as error:
-        control.send(told(error))
+        _say(control, told(error))
         return
-    control.send("")
+    if not _say(control, ""):
+        return
     gc.collect()
     # What is here now is never freed, so that a child copies no page for counting.
     gc.freeze()
@@ -76,6 +80,15 @@ def main(descriptor: int) -> None:
     finally:
         for pid in tuple(living):
             _buried(pid, False, living)
+
+
+def _say(control: Connection, text: str) -> bool:
+    """Whether the kit is still there to hear it; it may have been ended while the adapter was imported."""
+    try:
+        control.send(text)
+    except OSError:
+        return False
+    return True
 
 
 def _import(modules: Sequence[str]) -> None:

@@ -102,6 +102,7 @@ def _replay(args: argparse.Namespace, unable: int) -> int:
     backend = _backend(args.backend, case)
     if not case.steps:
         raise ReadableError(f"{args.case} has no steps, so it shows nothing")
+    _check_requirements(args.case, case, backend.binding)
     wanted = case if args.stop_before is None else _before(case, args.stop_before)
     recorder = Recorder()
     with StoreUnderTest.of(backend) as store:
@@ -110,7 +111,6 @@ def _replay(args: argparse.Namespace, unable: int) -> int:
         found = _explanation(store, wanted, ran) if args.explain else None
     print(f"{case.header.name}: {case.header.title}")
     _note_on_digest(case, backend.binding)
-    _note_on_requirements(case, backend.binding)
     print()
     renamed = _names(steps, case, backend.binding)
     if steps:
@@ -190,12 +190,14 @@ def _note_on_digest(case: Case, binding: Binding) -> None:
         )
 
 
-def _note_on_requirements(case: Case, binding: Binding) -> None:
+def _check_requirements(name: str, case: Case, binding: Binding) -> None:
     known = [requirement.id for requirement in binding.contract.catalogue]
     for identifier in case.header.requirements:
         if identifier not in known:
-            hint = meant(identifier, known)
-            print(f"Note: the case names {identifier}, which is no requirement of {binding.name}.{hint}")
+            raise ReadableError(
+                f"{name}: its header names {identifier}, which is no requirement of {binding.name}."
+                f"{meant(identifier, known)} See 'workcert list requirements'"
+            )
 
 
 # The table -------------------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ def add(subparsers: Any) -> None:
         description="Run workers, sweeps and operators in processes of their own on one store; kill one of them about "
         "every second and start it again; at the end account for every job. Nothing that was answered may be lost, and "
         "nothing may have been accepted twice. Needs the abilities kill and second_handle.",
-        epilog="Exit code 0: nothing lost, nothing doubled; 1: something was found; 2: could not run; 130: "
-        "interrupted, with nothing found until then.",
+        epilog="Exit code 0: nothing lost, nothing doubled; 1: something was found; 2: could not run, or "
+        "the store hung with nothing found until then; 130: interrupted, with nothing found until then.",
     )
     add_backend(parser)
     add_contract(parser)
@@ -85,6 +85,12 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([as_plain(each) for each in done], indent=2, ensure_ascii=False))
     if not all(each.right for each in done):
         return 1
+    hung = next((each for each in done if each.hung), None)
+    if hung is not None:
+        raise ReadableError(
+            f"{hung.contract}: {hung.hung}: the store hangs, perhaps on a lock that a killed process held. No verdict; "
+            "--place DIR keeps the store and what each process noted"
+        )
     return INTERRUPTED if any(each.interrupted for each in done) else 0
 
 

@@ -1,7 +1,8 @@
 """Judging calls that ran at once: some serial order must explain every answer and every record.
 
 A call that lost its guard may have answered with the contract's conflict code; it then did nothing, and some other
-call of the group must have committed. `workcert.linear` finds the order.
+call of the group must have committed. One that was unavailable has done nothing if it says so for certain, and else may
+or may not have happened. `workcert.linear` finds the order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from workcert.judge.ledger import Read
 from workcert.judge.verdict import Failure, Kind
 from workcert.linear import FitsAnOrder, FitsNone, Unknown, check
 from workcert.linear.history import Made as HistoryCall
-from workcert.run.calling import Crashed, Observed, Refusal, Unavailable
+from workcert.run.calling import Crashed, Observed, Refusal
 from workspec.core.contract import Contract
 from workspec.core.interpreter import Committed
 from workspec.core.record import State
@@ -69,7 +70,7 @@ def judge_history(
     """
     contract = judge.binding.contract
     for made in history:
-        if isinstance(made.seen, Crashed | Unavailable):
+        if isinstance(made.seen, Crashed):
             text = f"a call at once with others: {made.seen.text}"
             return Failure(contract.conflict_requirements, Kind.CRASH, text), None
     found = check(judge, history, read, MOST_DECISIONS, rest)

@@ -15,7 +15,7 @@ from workspec.core.scope import Trace
 HELD: Final = "held"
 """How the note of a call begins that was held at a point; what it was held before follows."""
 TOGETHER: Final = "together"
-"""The note of a step of calls that ran at once."""
+"""How the note of a step of calls that ran at once begins."""
 END: Final = "(end)"
 """What is judged after the last step stands as a step with this for a call."""
 
@@ -57,7 +57,8 @@ class Failure:
 class StepRun:
     """One step as it ran. ``changed``: what moved in the addressed record; ``applicable`` is False for a step that
     could not be made here; ``during``: the calls that committed between the halves of a frozen one; ``elsewhere``: it
-    was not made because the backend declares that it goes its own way there."""
+    was not made because the backend declares that it goes its own way there; ``turned_away``: for how many calls, of
+    those that meet, the store was not available."""
 
     id: str
     on: str
@@ -73,3 +74,4 @@ class StepRun:
     note: str = ""
     during: tuple[StepRun, ...] = ()
     elsewhere: bool = False
+    turned_away: int = 0

@@ -41,6 +41,11 @@ class Made:
     def never_happened(self) -> bool:
         return isinstance(self.seen, Unavailable) and self.seen.definite
 
+    @property
+    def may_have_happened(self) -> bool:
+        """Nobody knows whether it did."""
+        return not self.answered and not self.never_happened
+
 
 @frozen(eq=False)
 class FitsAnOrder:

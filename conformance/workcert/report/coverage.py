@@ -52,7 +52,7 @@ class Coverage:
         run = event.run
         if not run.applicable or event.case == self._raced:
             return
-        if run.note == TOGETHER:
+        if run.note.startswith(TOGETHER):
             # The examples of a generated suite have no names of their own: there only the step itself is left out.
             self._raced = event.case if event.case != event.suite else None
             return

@@ -81,7 +81,12 @@ def kind_text(kind: str) -> str:
 def flaky_mark(failure: FailureReport) -> str:
     if not failure.flaky:
         return ""
-    return "  *flaky*" if failure.reproduced is None else "  *flaky {} of {}*".format(*failure.reproduced)
+    return "  *flaky*" if failure.reproduced is None else f"  *flaky{times_text(*failure.reproduced)}*"
+
+
+def times_text(failed: int, replays: int) -> str:
+    """How often it showed again. What none of the replays showed was seen all the same: it is rare, and no mistake."""
+    return f" {failed} of {replays}" if failed else f", seen once and in none of {replays} replays"
 
 
 def reproduced_text(failure: FailureReport) -> str:
@@ -89,7 +94,13 @@ def reproduced_text(failure: FailureReport) -> str:
         return "It was not replayed."
     done = {"": "shrunk", "whole": "shrunk and explained"}.get(failure.explained, "shrunk, and explained in part,")
     shrinking = f"; {done} in {failure.executions} executions" if failure.executions else "; not shrunk"
-    return "Reproduced {} of {}".format(*failure.reproduced) + f"{shrinking}."
+    failed, replays = failure.reproduced
+    if not failed:
+        return (
+            f"Seen once, as it stands here, and in none of {replays} replays: it hangs on what runs at the same time, "
+            f"and more replays may show it{shrinking}."
+        )
+    return f"Reproduced {failed} of {replays}{shrinking}."
 
 
 def replay_command(failure: FailureReport, backend: str, directory: str | Path | None) -> str | None:

@@ -120,6 +120,6 @@ def _declared_elsewhere(requirement: str, backend: LoadedBackend) -> str:
 
 def _reason_of(ended: CaseEnded) -> str:
     if ended.verdict is Verdict.FLAKY and ended.reproduced is not None:
-        n, m = ended.reproduced
-        return f"flaky, {n} of {m}"
+        failed, replays = ended.reproduced
+        return f"flaky, {failed} of {replays}" if failed else f"flaky, seen once and in none of {replays} replays"
     return ""

@@ -34,18 +34,23 @@ from workcert.run.calling import CallHung
 from workcert.run.events import Verdict
 from workcert.run.execution import Execution
 from workcert.run.store import StoreUnderTest
+from workcert.run.turning_away import NO_RACE
 from workspec.core.choice import ChoiceKind
 
 
 @frozen
 class CaseRun:
-    """``reason`` says why a case was skipped or is unknown. ``steps`` are those of the run that decided."""
+    """``reason`` says why a case was skipped or is unknown. ``steps`` are those of the run that decided.
+    ``turned_away``: how many calls at once the store was not available for, in all rounds; ``raceless``: the blocks of
+    calls at once that showed no race, since hardly any call came through."""
 
     verdict: Verdict
     steps: tuple[StepRun, ...] = ()
     failure: Failure | None = None
     reason: str = ""
     hung: bool = False
+    turned_away: int = 0
+    raceless: frozenset[str] = frozenset()
 
 
 def lacking(case: Case, backend: LoadedBackend) -> str:
@@ -113,15 +118,24 @@ def run_case(
     why = lacking(case, store.backend)
     if why:
         return CaseRun(Verdict.SKIPPED, reason=why)
-    last = CaseRun(Verdict.PASSED)
+    last: CaseRun | None = None
     for variant in variants(case, store.backend):
         run = _run_once(store, variant, judged, watch, tries_on)
         if run.verdict is Verdict.SKIPPED and variant is not case:
             continue
-        last = run
+        last = run if last is None else _after(last, run)
         if last.verdict is not Verdict.PASSED:
             return last
+    assert last is not None
+    if last.raceless:
+        return CaseRun(Verdict.SKIPPED, last.steps, reason=NO_RACE, turned_away=last.turned_away)
     return last
+
+
+def _after(before: CaseRun, run: CaseRun) -> CaseRun:
+    """One more run of a case; a race that showed in one of them has shown."""
+    turned_away = before.turned_away + run.turned_away
+    return attrs.evolve(run, turned_away=turned_away, raceless=before.raceless & run.raceless)
 
 
 def variants(case: Case, backend: LoadedBackend) -> Iterator[Case]:
@@ -190,7 +204,16 @@ def _run_once(store: StoreUnderTest, case: Case, judged: bool, watch: Watch | No
         return CaseRun(Verdict.UNKNOWN, reason=str(given_up))
     if execution.unforced:
         return CaseRun(Verdict.SKIPPED, reason=execution.unforced)
-    return CaseRun(Verdict.PASSED, tuple(execution.runs))
+    return CaseRun(
+        Verdict.PASSED,
+        tuple(execution.runs),
+        turned_away=_turned_away(execution),
+        raceless=frozenset(execution.raceless),
+    )
+
+
+def _turned_away(execution: Execution) -> int:
+    return sum(run.turned_away for step in execution.runs for run in (step, *step.during))
 
 
 def soils(case: Case) -> bool:

@@ -84,7 +84,8 @@ class ExamplesRun:
 @frozen
 class Tallied:
     """What a part of the adversity suite has tried, as one number of its table: of the *crashes* ``enqueue`` was killed
-    at 12 *points*. Numbers of one cell add up. None may hang on time or luck, for they stand in certificates."""
+    at 12 *points*. Numbers of one cell add up. None may hang on time or luck, for they stand in certificates; but for
+    the calls that a busy store turns away, without which nobody knows what a race has shown."""
 
     part: str
     row: str

@@ -77,10 +77,14 @@ class Execution:
     failure: Failure | None = None
     unforced: str = ""
     """Why a frozen block showed nothing of an interleaving."""
+    raceless: set[str] = field(factory=set)
+    """Blocks of calls at once in which so many were turned away that they show no race."""
     held: Held | None = None
     """What became of the last call that was held at a point."""
     other_states: tuple[State, ...] = ()
     """What the store may hold instead of the judge's state, after calls whose order nothing has shown yet."""
+    unsure: bool = False
+    """Whether a call at once was done nobody knows: what no row shows of it the store may have, and the judge not."""
     tries_on: bool = False
     """Where those that should run meanwhile are all held up, they try again at the next point."""
     _at: int = 0
@@ -112,6 +116,7 @@ class Execution:
 
     def step(self, step: Plain) -> StepRun:
         """Make one step and judge it."""
+        unsure = self.unsure
         with time_limit(f"step {step.id}"):
             try:
                 run = self._dispatch(step)
@@ -125,6 +130,8 @@ class Execution:
                 run = of_no_use(self, step, error)
         if run.failure is not None and self.other_states and not isinstance(step, Call):
             raise Undecided(f"which of several calls came first is not known, and {step.id} is right for some orders")
+        if run.failure is not None and unsure:
+            raise Undecided(f"whether a call at once was done is not known, and {step.id} may hang on that")
         if run.failure is not None:
             run = attrs.evolve(run, failure=self._named(run.failure))
         self.runs.append(run)

@@ -12,7 +12,7 @@ from workcert.backends import coroutines
 from workcert.backends.registry import BackendError
 from workcert.cases.model import Call, Frozen, Together
 from workcert.judge.together import judge_history
-from workcert.judge.verdict import TOGETHER, Failure, Kind, StepRun
+from workcert.judge.verdict import Failure, Kind, StepRun
 from workcert.linear import FitsNone, Made
 from workcert.linear.lanes import drawn
 from workcert.references import Refused
@@ -24,8 +24,10 @@ from workcert.run.others import stray_rows
 from workcert.run.reading import Unreadable
 from workcert.run.referred import check_referred
 from workcert.run.store import BOUND
+from workcert.run.turning_away import TURNED_AWAY, for_nothing, is_turned_away, note_of, shows_no_race, was_unavailable
 from workspec.core.interpreter import decide
 from workspec.core.rule import Batch
+from workspec.core.scope import Call as ModelCall
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
@@ -48,7 +50,7 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
     def meanwhile() -> None:
         try:
             _check_pause(execution)
-            ran.extend(execution.call(inner) for inner in step.during if isinstance(inner, Call))
+            ran.extend(_made_meanwhile(execution, inner) for inner in step.during if isinstance(inner, Call))
         except (Unreadable, BackendError) as error:
             # The store may swallow it: it is raised again when the held call has come back.
             trouble.append(error)
@@ -79,6 +81,8 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
     failed = next((run for run in ran if run.failure is not None), None)
     if failed is not None:
         return _combined(step, failed, ran)
+    if is_turned_away(observed):
+        return _combined(step, _turned_away(execution, held, call, observed), ran)
     decision, chooser = execution.judge.first_half(call, now_s, observed, execution.read, before)
     between = execution.judge.state
     judged = execution.judge.half(decision, observed, execution.read, chooser, stale)
@@ -87,6 +91,47 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
         again = execution.judge.call(call, now_s, observed, execution.read)
         judged = judged if again.failure is not None else again
     return _combined(step, execution.finished(held, call, observed, judged, between), ran)
+
+
+def _made_meanwhile(execution: Execution, inner: Call) -> StepRun:
+    """A call while another one is held; where the store is busy with that one, nothing was forced."""
+    made = execution.prepare(inner)
+    if isinstance(made, StepRun):
+        return made
+    call, now_s = made
+    observed = observe(
+        execution.store.backend, execution.store.handle(inner.on), inner.call, execution.keywords(inner, call)
+    )
+    check_referred(execution.store.backend, inner.call, observed)
+    if not is_turned_away(observed):
+        return execution.judged_run(inner, call, now_s, observed)
+    execution.unforced = f"{inner.call} was turned away while another call was held: no interleaving was forced"
+    return _turned_away(execution, inner, call, observed)
+
+
+def _turned_away(execution: Execution, step: Call, call: ModelCall, observed: Observed) -> StepRun:
+    """It has done nothing, which is looked after; what is written of the outcome holds of another order."""
+    execution.put(step, observed)
+    execution.literal = False
+    execution.rows.clear()
+    ids = execution.binding.contract.comparisons["refusal"]
+    failure = None
+    if execution.judged:
+        text = f"after {step.call}, which was turned away and said that nothing was written"
+        failure = execution.judge.everything(execution.read, ids, Kind.OTHERS, text)
+    return StepRun(
+        step.id,
+        step.on,
+        step.at,
+        step.call,
+        call.arguments,
+        observed,
+        None,
+        (),
+        failure,
+        note=TURNED_AWAY,
+        turned_away=1,
+    )
 
 
 def _check_pause(execution: Execution) -> None:
@@ -129,17 +174,30 @@ def run_together(execution: Execution, step: Together) -> StepRun:
     history = [each.made for each in made if each.made is not None]
     seen = [None if each.made is None else each.made.seen for each in ran]
     refused, failure = _refused(execution, history) if step.shared else (frozenset[int](), None)
+    unavailable: list[Made] = []
     if failure is None:
         titles = [f"{each.step.id} {each.step.call}" for index, each in enumerate(made) if index not in refused]
         history = [one for index, one in enumerate(history) if index not in refused]
-        failure = _judged(execution, history, titles)
+        unavailable = was_unavailable(history)
+        failure = for_nothing(execution.binding.contract, history) or _judged(execution, history, titles)
+    if unavailable:
+        _note_unavailable(execution, step, history)
     if failure is None and not refused and execution.literal and step.expect_one_of is not None:
         failure = _check_combinations(execution, step, seen)
     execution.history.append(execution.judge.state)
     arguments = {each.step.id: {} if each.made is None else each.made.call.arguments for each in ran}
     names = " | ".join(call.call for call in step.calls)
     shown = Answered(["not made" if one is None else brief(one) for one in seen])
-    return StepRun(step.id, "", step.calls[0].at, names, arguments, shown, None, (), failure, note=TOGETHER)
+    run = StepRun(step.id, "", step.calls[0].at, names, arguments, shown, None, (), failure, note=note_of(history))
+    return attrs.evolve(run, turned_away=len(unavailable))
+
+
+def _note_unavailable(execution: Execution, step: Together, history: Sequence[Made]) -> None:
+    """What is written of the outcome presumes that every call came through; what the model says does not."""
+    execution.literal = False
+    execution.unsure = execution.unsure or any(made.may_have_happened for made in history)
+    if shows_no_race(history):
+        execution.raceless.add(step.id)
 
 
 def _judged(execution: Execution, history: Sequence[Made], names: Sequence[str]) -> Failure | None:

@@ -17,6 +17,7 @@ from workcert.backends.registry import LoadedBackend
 from workcert.binding import Found
 from workcert.judge.hidden import shows
 from workcert.raised import told
+from workcert.run.calling import CallHung
 from workcert.soak.accounts import Account, Finding, Findings, broken_invariants, by_subject, crashes
 from workcert.soak.notes import Deed
 from workspec.jobs.vocabulary import State
@@ -69,6 +70,8 @@ class _Accounting:
             self._answers(job, story)
             try:
                 found = self.backend.binding.read(self.handle, f"job/{job}")
+            except CallHung:
+                raise
             except Exception as error:
                 self.findings.add("JOB-INS-01", job, f"reading the row of {job} raised {told(error)}")
                 continue

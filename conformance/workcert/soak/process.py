@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from multiprocessing.connection import Connection
+from typing import Final
 
-from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.registry import LoadedBackend
 from workcert.raised import told
 from workcert.soak.contracts import contract_of
 from workcert.soak.notes import Notebook, Pool
+from workcert.soak.opening import opened_patiently
 from workcert.soak.plan import Assignment
+
+OPENED: Final = "opened"
+"""What a process says when it has opened the store."""
 
 
 def live(backend: LoadedBackend, connection: Connection) -> None:
@@ -20,7 +25,9 @@ def live(backend: LoadedBackend, connection: Connection) -> None:
     task: Assignment = connection.recv()
     notes = Notebook.at(task.notes)
     try:
-        handle = Synchronous(settled(backend.adapter.open(task.place, {})))
+        handle = opened_patiently(backend, task.place)
+        with contextlib.suppress(OSError):
+            connection.send(OPENED)
         actor = contract_of(backend.binding.name).actor(backend, handle, notes, Pool.at(task.pool), task)
         if task.unanswered is not None:
             actor.repeat(task.unanswered)

@@ -14,17 +14,18 @@ from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
-from workcert.backends.coroutines import Synchronous, settled
 from workcert.backends.protocol import Ability, Place
 from workcert.backends.registry import BackendError, LoadedBackend
 from workcert.children import Child, Children, Died, cannot
-from workcert.raised import told
+from workcert.run import calling
+from workcert.run.calling import CallHung
 from workcert.run.opening import in_memory
-from workcert.soak.accounts import Account, Finding
+from workcert.soak.accounts import Account, Finding, crashes
 from workcert.soak.contracts import SoakedContract, contract_of
 from workcert.soak.notes import Deed, Reading
+from workcert.soak.opening import Limited, close, opened
 from workcert.soak.plan import Assignment, Plan
-from workcert.soak.process import live
+from workcert.soak.process import OPENED, live
 
 LOOK_S: Final = 0.2
 """How often the notes are read and processes looked at, between kills."""
@@ -38,7 +39,7 @@ NEEDED: Final = (Ability.KILL, Ability.SECOND_HANDLE)
 @frozen
 class Soaked:
     """What a soak has done. ``kept``: where store and notes are, None where they are gone. ``interrupted``: it was
-    ended before its time."""
+    ended before its time; ``hung``: so it was, for the store did not come back from this."""
 
     contract: str
     account: Account
@@ -49,6 +50,7 @@ class Soaked:
     calls: Mapping[str, int]
     interrupted: bool
     kept: Path | None
+    hung: str = ""
 
     @property
     def right(self) -> bool:
@@ -87,7 +89,8 @@ def run_soak(backend: LoadedBackend, plan: Plan, watch: Watch) -> Soaked:
     then is accounted for.
 
     Raises:
-        BackendError: no process can open the store; the text says why.
+        BackendError: the store cannot be opened, or does not come back from it, or no process can be had; the text
+            says why.
     """
     why = cannot_soak(backend)
     if why:
@@ -110,13 +113,18 @@ def run_soak(backend: LoadedBackend, plan: Plan, watch: Watch) -> Soaked:
 
 @define
 class _Slot:
-    """The place of one process among the others."""
+    """The place of one process among the others. ``open_by``: when it shall have opened the store; ``is_open``: it has.
+    ``spared``: the one before it was killed before it had, so that this one is let open it first; a store that hangs
+    there would else never be seen to."""
 
     index: int
     child: Child | None = None
     reading: Reading | None = None
     life: int = 0
     unanswered: Mapping[str, Any] | None = None
+    open_by: float = 0.0
+    is_open: bool = False
+    spared: bool = False
 
 
 @define(eq=False)
@@ -135,6 +143,7 @@ class _Soak:
     kills: int = 0
     killed_in_a_call: int = 0
     starts: int = 0
+    hung: str = ""
 
     def __attrs_post_init__(self) -> None:
         self._chance = random.Random(self.plan.seed)
@@ -148,7 +157,10 @@ class _Soak:
     def run(self, watch: Watch) -> Soaked:
         interrupted = False
         # Made before anybody else opens it: to create a store is a case of its own.
-        self._close(self._opened())
+        try:
+            close(self.backend, opened(self.backend, self.place))
+        except CallHung as hung:
+            raise BackendError(f"{hung}. A soak cannot begin: mend the adapter") from hung
         try:
             for slot in self._slots:
                 self._start(slot)
@@ -170,6 +182,7 @@ class _Soak:
             MappingProxyType(calls),
             interrupted,
             self.root,
+            self.hung,
         )
 
     def _go_on(self, watch: Watch) -> None:
@@ -180,12 +193,12 @@ class _Soak:
             self._look()
             watch(self._progress())
             if time.monotonic() >= kill_at:
-                self._kill(self._chance.choice(self._slots))
+                self._kill_one()
                 kill_at = time.monotonic() + self._until_the_next()
 
     def _enough(self) -> bool:
         kills = self.plan.kills
-        return (kills is not None and self.kills >= kills) or len(self._broken) >= MOST_BROKEN
+        return (kills is not None and self.kills >= kills) or len(self._broken) >= MOST_BROKEN or bool(self.hung)
 
     def _until_the_next(self) -> float:
         return self._chance.expovariate(1 / self.plan.kill_every_s)
@@ -207,13 +220,20 @@ class _Soak:
         slot.life, slot.unanswered = slot.life + 1, None
         slot.child = self.children.start(live)
         slot.child.say(task)
+        slot.is_open, slot.open_by = False, time.monotonic() + calling.CALL_LIMIT_S
         self.starts += 1
+
+    def _kill_one(self) -> None:
+        mortal = [slot for slot in self._slots if slot.is_open or not slot.spared]
+        if mortal:
+            self._kill(self._chance.choice(mortal))
 
     def _kill(self, slot: _Slot) -> None:
         if slot.child is not None:
             slot.child.say("hurry")
             # By then it has woken up.
             time.sleep(self.plan.longest_pause_s + self._chance.uniform(0, HURRY_S))
+        slot.spared = not slot.is_open
         in_a_call = self._end(slot)
         self.kills += 1
         self.killed_in_a_call += in_a_call
@@ -240,11 +260,16 @@ class _Soak:
             if slot.reading is None or slot.child is None:
                 continue
             self._note(slot.reading.more())
-            if isinstance(slot.child.heard(), Died):
+            heard = slot.child.heard()
+            slot.is_open = slot.is_open or heard == OPENED
+            if isinstance(heard, Died):
                 self._end(slot)
                 text = slot.reading.broken or "it said nothing"
                 self._broken.append(Finding((), f"process {slot.reading.who} ended by itself: {text}"))
                 self._start(slot)
+            elif not slot.is_open and time.monotonic() > slot.open_by:
+                limit_s = calling.CALL_LIMIT_S
+                self.hung = f"process {slot.reading.who} has not opened the store within {limit_s:g} seconds"
 
     def _note(self, deeds: list[Deed]) -> None:
         self._deeds.extend(deeds)
@@ -253,28 +278,25 @@ class _Soak:
 
     # The end ---------------------------------------------------------------------------------------------------------
 
-    def _opened(self) -> Any:
-        try:
-            return Synchronous(settled(self.backend.adapter.open(self.place, {})))
-        except Exception as error:
-            raise BackendError(f"{self.backend.name} cannot open a store: {told(error)}") from error
-
-    def _close(self, handle: Any) -> None:
-        if hasattr(handle, "close"):
-            handle.close()
-
     def _accounted(self) -> Account:
         try:
-            handle = self._opened()
+            return self._asked()
+        except CallHung as hung:
+            self.hung = self.hung or str(hung)
+            return Account(0, {}, (*self._broken, *crashes(self._deeds, "")))
+
+    def _asked(self) -> Account:
+        try:
+            handle = opened(self.backend, self.place)
         except BackendError as error:
             found = Finding(self.backend.binding.contract.comparisons["restart"], f"after {self.kills} kills: {error}")
             return Account(0, {}, (found, *self._broken))
         lacking = [name for name in self._contract.reading if not hasattr(handle, name)]
         if lacking:
-            self._close(handle)
+            close(self.backend, handle)
             raise BackendError(f"{self.backend.name} has no {lacking[0]}: nobody can account for its jobs")
-        account = self._contract.account(self.backend, handle, self._deeds)
-        self._close(handle)
+        account = self._contract.account(self.backend, Limited(handle), self._deeds)
+        close(self.backend, handle)
         return evolve(account, findings=(*self._broken, *account.findings))
 
     def _progress(self) -> Progress:

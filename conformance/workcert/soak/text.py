@@ -67,7 +67,9 @@ def ending(soaked: Soaked) -> str:
     where = " + ".join(f"{standing.get(name, 0):,} {name}" for name in ("finished", "dead", "cancelled", "waiting"))
     lost = f" + {standing['lost']:,} lost" if standing.get("lost") else ""
     verdict = "nothing lost, nothing doubled" if soaked.right else _count(len(account.findings))
+    verdict = "no verdict" if soaked.right and soaked.hung else verdict
     early = ", interrupted" if soaked.interrupted else ""
+    early += ", broken off" if soaked.hung else ""
     lines = [
         f"{soaked.contract}: {verdict}{early}",
         f"  {soaked.seconds:.0f} seconds, {soaked.starts} processes started, {soaked.kills} killed at random, "
@@ -75,6 +77,7 @@ def ending(soaked: Soaked) -> str:
         f"  {account.submitted:,} submitted = {where}{lost}",
         f"  calls: {_calls(soaked)}",
         *(f"  not looked at: {note}" for note in account.notes),
+        *([f"  broken off: {soaked.hung}"] if soaked.hung else []),
     ]
     for number, finding in enumerate(account.findings[:MOST_FINDINGS], start=1):
         lines += ["", *_finding(number, finding)]
@@ -96,6 +99,7 @@ def as_plain(soaked: Soaked) -> dict[str, Any]:
         "contract": soaked.contract,
         "right": soaked.right,
         "interrupted": soaked.interrupted,
+        "hung": soaked.hung,
         "seconds": round(soaked.seconds, 3),
         "processes_started": soaked.starts,
         "kills": soaked.kills,

@@ -12,6 +12,7 @@ from attrs import define, field
 from workcert.backends.registry import LoadedBackend
 from workcert.judge.hidden import shows
 from workcert.raised import told
+from workcert.run.calling import CallHung
 from workcert.soak.accounts import Account, Findings, broken_invariants, by_subject, crashes
 from workcert.soak.notes import Deed
 from workcert.soak.workload_actor import TENANT
@@ -71,6 +72,8 @@ class _Accounting:
             try:
                 found = self.handle.list_workloads(tenant_id=TENANT, application_id=application, fresh=True)
                 self.rows.update((row.workload.workload_id, row.workload) for row in found)
+            except CallHung:
+                raise
             except Exception as error:
                 text = f"listing the workloads of {application} raised {told(error)}"
                 self.findings.add("WRK-PRT-12", "", text)

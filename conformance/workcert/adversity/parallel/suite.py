@@ -25,6 +25,7 @@ from workcert.run.case import CaseRun, run_case
 from workcert.run.engine import MOST_HUNG, Effort, Options, Shrinking, emit_case
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, StepJudged, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
+from workcert.run.turning_away import TURNED_AWAY
 
 NAME: Final = "parallel"
 BY_THREADS: Final = {Effort.QUICK: 8, Effort.CI: 30, Effort.DEEP: 1500}
@@ -84,6 +85,7 @@ class _Trying:
                 left_out.append(run.reason)
                 continue
             self._count(case, whom)
+            self._note_turned_away(whom, run)
             if run.verdict is Verdict.UNKNOWN:
                 unknown.append(run.reason)
                 self._note_hung(case, run)
@@ -95,7 +97,8 @@ class _Trying:
                     self.emit(StepJudged(SUITE, NAME, step))
         self.emit(ExamplesRun(SUITE, self.done, self.calls))
         if left_out:
-            self.emit(CaseEnded(SUITE, f"{NAME}/{whom}, left out", Verdict.SKIPPED, reason=left_out[0]))
+            share = f"of {len(left_out)} of {count} programs: " if shown else ""
+            self.emit(CaseEnded(SUITE, f"{NAME}/{whom}, left out", Verdict.SKIPPED, reason=share + left_out[0]))
         if len(self.failed) == failures and (shown or unknown):
             self._conclude(whom, shown, unknown)
 
@@ -109,6 +112,7 @@ class _Trying:
                 self.emit(CaseEnded(SUITE, f"{NAME}/{case.header.name}", run.verdict, case, reason=run.reason))
                 continue
             self.emit(Tallied(NAME, "processes", "catalogued races"))
+            self._note_turned_away("processes", run)
             if run.verdict is Verdict.FAILED:
                 emit_case(self.store, SUITE, case, run, self.emit, shrinking)
                 failed += 1
@@ -134,6 +138,11 @@ class _Trying:
         self.emit(Tallied(NAME, whom, "calls", len(block.calls)))
         if self.done % PROGRESS_EVERY == 0:
             self.emit(ExamplesRun(SUITE, self.done, self.calls))
+
+    def _note_turned_away(self, whom: str, run: CaseRun) -> None:
+        """How many calls have shown nothing; none on a store that waits, and so never in its certificate."""
+        if run.turned_away:
+            self.emit(Tallied(NAME, whom, TURNED_AWAY, run.turned_away))
 
     def _note_hung(self, case: Case, run: CaseRun) -> None:
         self.hung += run.hung
