@@ -151,7 +151,8 @@ def test_the_clock_moves_beside_no_call(member: str, moved: dict[str, Any]) -> N
     case = named("jobs/ack-record-returned")
     step = held(case)
     clock = Call("clock", "A" if member == "held" else "B", moved["call"], moved["args"], step.frozen.at)
-    text = write(Case(case.header, (*case.steps[:-1], _with_clock(step, clock, member))))
+    before = case.steps[: case.steps.index(step)]
+    text = write(Case(case.header, (*before, _with_clock(step, clock, member))))
     with pytest.raises(CaseError, match=f"{moved['call']} beside another call; a store has one clock"):
         parse(text)
 

@@ -12,7 +12,7 @@ from workspec.core.scope import Call
 
 from .sql_stores import SqlHandle
 
-LIVE: Final = frozenset({"pending", "scheduled", "available", "running", "retryable"})
+WAITING: Final = frozenset({"pending", "scheduled", "available", "retryable"})
 
 
 @define(eq=False)
@@ -55,7 +55,7 @@ def _state(state: State, key: str) -> Any:
 @define(eq=False)
 class Torn(SqlHandle):
     """One read takes what it shows from two statements: the history of each record from the second, or, with
-    ``by_state``, the records that wait or run. With ``at_once`` both are made on one state."""
+    ``by_state``, the records that wait. With ``at_once`` both are made on one state."""
 
     operation: str = field(kw_only=True)
     by_state: bool = field(kw_only=True, default=False)
@@ -83,5 +83,5 @@ def _with_later_logs(first: State, then: State) -> State:
 
 
 def _by_state(first: State, then: State) -> State:
-    early = {key: record for key, record in first.items() if _state(first, key) not in LIVE}
-    return early | {key: record for key, record in then.items() if _state(then, key) in LIVE}
+    early = {key: record for key, record in first.items() if _state(first, key) not in WAITING}
+    return early | {key: record for key, record in then.items() if _state(then, key) in WAITING}

@@ -48,19 +48,21 @@ class Way(StrEnum):
 
 
 TITLES: Final[Mapping[Way, str]] = {
-    Way.RETURNED: "and comes back to its state meanwhile",
-    Way.MADE_ANEW: "and is deleted and made anew meanwhile",
+    Way.RETURNED: "comes back to its state meanwhile",
+    Way.MADE_ANEW: "is deleted and made anew meanwhile",
 }
 
 
 @frozen
 class Chain:
     """``held``: the path to the call that is held; ``others``: what comes between, after which that call leaves the
-    record alone. ``distance``: how many members of the record tell that it is not the same. ``needs``: the profiles
+    record alone; ``then``: the same made by whom the record belongs to now, who may have lost it to the call that was
+    held. ``distance``: how many members of the record tell that it is not the same. ``needs``: the profiles
     that a store must claim."""
 
     held: Path
     others: tuple[Step, ...]
+    then: tuple[Step, ...]
     way: Way
     needs: frozenset[str]
     cells: Cells
@@ -193,11 +195,32 @@ class _Chains:
                     continue
                 every = needs | end.needs
                 distance = _distance(record.facts, end.record.facts)
-                chain = Chain(evolve(held, needs=every), end.steps, how, every, cells, distance)
+                then = self._then(end, levels.key, call.name)
+                chain = Chain(evolve(held, needs=every), end.steps, then, how, every, cells, distance)
                 found.setdefault(how, []).append(chain)
             left -= found.keys()
             for each in found.values():
                 yield from fewest(sorted(each, key=_order))
+
+    def _then(self, end: _Node, key: str, name: str) -> tuple[Step, ...]:
+        """The first call of an operation that changes the record as it is now, and needs nothing more."""
+        contract = self.binding.contract
+        for (_name, of, _number), call in self.offering.by_others(end.state, key, end.now, lambda _source: True):
+            if call.name != name or of != key:
+                continue
+            at = contract.instant(call, end.now)
+            done = made(contract, end.state, call, at)
+            if done is None or done.state.get(key) is end.record:
+                continue
+            changed = changed_keys(end.state, done.state)
+            if profiles_needed(self.binding, call, end.state, done, changed) <= end.needs | self._own(name):
+                return (Step(call, at),)
+        return ()
+
+    def _own(self, name: str) -> frozenset[str]:
+        """The profile that brings an operation."""
+        found = (profile for profile, names in self.binding.profile_methods.items() if name in names)
+        return frozenset(found)
 
     def _state_before(self, path: Path) -> State:
         state: State = {}

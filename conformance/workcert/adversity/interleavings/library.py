@@ -85,9 +85,10 @@ def chained_from(binding: Binding, chain: Chain) -> Case:
     contract = binding.contract
     before = chain.held.steps[:-1]
     held = case_of(contract, chain.held, (), "").steps[-1]
-    others = case_of(contract, evolve(chain.held, steps=(*before, *chain.others)), (), "")
+    others = case_of(contract, evolve(chain.held, steps=(*before, *chain.others, *chain.then)), (), "")
     assert isinstance(held, Call)
-    during = tuple(evolve(each, on="B") for each in others.steps[len(before) :] if isinstance(each, Call))
+    first, last = len(before), len(before) + len(chain.others)
+    during = tuple(evolve(each, on="B") for each in others.steps[first:last] if isinstance(each, Call))
     header = evolve(
         others.header,
         name=f"{contract.name}/{held.call}-record-{chain.way}".replace("_", "-"),
@@ -100,7 +101,7 @@ def chained_from(binding: Binding, chain: Chain) -> Case:
     )
     number = len(others.steps) + 1
     step = Frozen(f"f{number}", evolve(held, id=f"s{number}"), during, point=1)
-    return compacted(Case(header, (*others.steps[: len(before)], step)), binding.omitted)
+    return compacted(Case(header, (*others.steps[:first], step, *others.steps[last:])), binding.omitted)
 
 
 def keep(binding: Binding, groups: Iterable[Sequence[Meeting | Chain]], folder: Path) -> int:
