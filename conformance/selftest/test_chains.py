@@ -25,7 +25,7 @@ from workcert.run.events import Verdict
 from workcert.run.store import StoreUnderTest
 from workcert.search.command import CONFIGURATIONS
 
-from .miniatures.late_stores import ByState, Torn
+from .miniatures.late_stores import AsItBegan, ByState, Torn
 from .miniatures.sql_stores import SqlBackend
 
 WORKLOAD, JOBS = bindings()["workload"], bindings()["jobs"]
@@ -103,6 +103,16 @@ def test_a_right_store_that_waits_is_not_accused(operation: str) -> None:
     case = named(f"{binding.name}/{operation}-record-returned")
     patient = SqlBackend(binding, configurable=frozenset())
     assert verdicts(patient, case) <= {Verdict.PASSED, Verdict.SKIPPED}
+
+
+@pytest.mark.parametrize(("kind", "is_right"), [(AsItBegan, True), (partial(Torn, at_once=True), True), (Torn, False)])
+def test_a_held_plain_read_shows_any_committed_state_and_no_mixture(kind: Callable[..., Any], is_right: bool) -> None:
+    case = named("workload/get-against-complete")
+    step = held(case)
+    read = evolve(step.frozen, args={**step.frozen.args, "fresh": False})
+    plain = Case(case.header, tuple(evolve(each, frozen=read) if each is step else each for each in case.steps))
+    store = SqlBackend(WORKLOAD, partial(kind, operation="get"))
+    assert (Verdict.FAILED not in verdicts(store, plain)) is is_right
 
 
 # What is found -------------------------------------------------------------------------------------------------------

@@ -85,3 +85,15 @@ def _with_later_logs(first: State, then: State) -> State:
 def _by_state(first: State, then: State) -> State:
     early = {key: record for key, record in first.items() if _state(first, key) not in WAITING}
     return early | {key: record for key, record in then.items() if _state(then, key) in WAITING}
+
+
+@define(eq=False)
+class AsItBegan(SqlHandle):
+    """One read, where it need not be fresh, shows what was there before anything was written."""
+
+    operation: str = field(kw_only=True)
+
+    def made(self, call: Call, stated: int | None) -> Any:
+        if call.name != self.operation or not self.binding.may_be_stale(call):
+            return SqlHandle.made(self, call, stated)
+        return self.answered(commit(self.binding.contract, {}, self.decided({}, call, stated)).outcome)
