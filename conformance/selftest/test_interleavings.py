@@ -14,7 +14,7 @@ import pytest
 from attrs import define, frozen
 
 from workcert.adversity.interleavings.library import cases_from, kept
-from workcert.adversity.interleavings.meetings import chosen, meetings
+from workcert.adversity.interleavings.meetings import chosen, meetings, searched
 from workcert.adversity.interleavings.suite import asked, beside_reopening, run_interleavings, turned
 from workcert.backends.registry import describe, find
 from workcert.binding import bindings
@@ -334,7 +334,7 @@ def _calls(step: Frozen) -> list[Any]:
 
 def test_a_search_finds_them_anew() -> None:
     """A short one, those that a longer one finds first."""
-    found = meetings(WORKLOAD, CONFIGURATIONS["workload"][:1], limit=60)
+    found = meetings(WORKLOAD, searched(WORKLOAD, CONFIGURATIONS["workload"][:1], limit=60))
     names = {case.header.name for case in cases_from(WORKLOAD, chosen(found))}
     assert {"workload/claim-against-claim", "workload/claim-against-idle-recover-expired"} <= names
     assert "workload/recover-expired-against-recover-expired" in names

@@ -58,6 +58,8 @@ class Contract:
     record: Any
     time: str
     instant: str | None
+    moving_clock: frozenset[str] = frozenset()
+    """The calls that move the clock of the store, which the kit itself stops for every call."""
 
 
 TRANSACTION: Final = "transaction"
@@ -98,6 +100,7 @@ def contracts() -> Mapping[str, Contract]:
             record=None,
             time="at_ms",
             instant=None,
+            moving_clock=frozenset({"freeze_clock", "advance_clock", "unfreeze_clock"}),
         ),
     )
     return {contract.name: contract for contract in known}

@@ -12,6 +12,8 @@ from attrs import define
 from workcert.cases.model import Call, Inject
 from workcert.cases.reading import Reader, listed
 
+BESIDE_OTHERS: Final = ("together", "frozen", "during")
+"""The steps around a call in which it meets others."""
 _ID: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -46,6 +48,11 @@ class SingleSteps(Reader, ABC):
         if signature.inside != (inside == "tx"):
             place = "inside" if signature.inside else "outside of"
             raise self.fault(f"{name} belongs {place} a transaction", 'a transaction is a step with "tx": [call, ...]')
+        if name in self.contract.moving_clock and inside in BESIDE_OTHERS:
+            cause = f"{name} beside another call"
+            raise self.fault(
+                cause, "a store has one clock, which stands at the one instant of them all; move it before"
+            )
         time, timed = self.contract.time, signature.timed and not signature.inside
         if timed != (time in raw):
             need = "needs" if timed else "takes no"

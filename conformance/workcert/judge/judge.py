@@ -61,7 +61,7 @@ class Judge(Comparing):
         if judged.failure is None:
             return judged
         if self.binding.may_be_stale(call):
-            return self._plain_read(call, observed, () if stale is None else stale.states) or judged
+            return self.plain_read(call, observed, () if stale is None else stale.states) or judged
         ordered = self._another_order(call, now_s, observed, read, decision)
         return ordered or self._with_hint(judged, call, now_s, observed, read)
 
@@ -113,7 +113,7 @@ class Judge(Comparing):
                     return judged
         return None
 
-    def _plain_read(self, call: Call, observed: Observed, stale: Sequence[State]) -> Judged | None:
+    def plain_read(self, call: Call, observed: Observed, stale: Sequence[State]) -> Judged | None:
         """A read that need not be fresh may show any earlier state."""
         contract = self.binding.contract
         for state in (*stale, {}):

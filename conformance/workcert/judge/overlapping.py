@@ -48,7 +48,11 @@ class Explained:
 
 
 def judge_overlapping(
-    judge: Judge, group: Sequence[Overlap], read: Read, rest: Callable[[], Failure | None]
+    judge: Judge,
+    group: Sequence[Overlap],
+    read: Read,
+    rest: Callable[[], Failure | None],
+    stale: Sequence[State] = (),
 ) -> Explained:
     """Find a serial order of the calls that took effect.
 
@@ -61,6 +65,7 @@ def judge_overlapping(
         group: the calls.
         read: reads rows as they are afterwards.
         rest: why the store is not as the judge has it, in what no row shows.
+        stale: the states that were committed before, which a read that need not be fresh may show.
 
     Raises:
         Undecided: too many orders would have to be tried.
@@ -79,7 +84,7 @@ def judge_overlapping(
         fitting: list[Fitting] = []
         for happened, passed_over in product(_subsets(unsure), (False, True)):
             judge.state = before
-            searched = _Group(judge, group, read, rest, losers, passed_over, blind)
+            searched = _Group(judge, group, read, rest, losers, passed_over, blind, stale)
             fitting += searched.orders(sure.union(happened))
             causes += searched.causes
         if fitting:
@@ -126,6 +131,7 @@ class _Group:
     losers: Sequence[int]
     passes_over: bool
     blind: bool
+    stale: Sequence[State]
     part_of: list[int] = field(factory=list)
     calls: list[tuple[Call, int]] = field(factory=list)
     observed: list[Observed] = field(factory=list)
@@ -159,6 +165,7 @@ class _Group:
             self.contracts,
             self.rest,
             blind=self.blind,
+            stale=self.stale,
             exhaustive=True,
         )
         search.finds(frozenset(kinds), [])

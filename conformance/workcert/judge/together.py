@@ -114,6 +114,8 @@ class Search:
     """What else must be as the order left it."""
     blind: bool = False
     """What a call chose is not looked for in records: a later one has written over it."""
+    stale: Sequence[State] = ()
+    """What was committed before all of them, which a read that need not be fresh may show."""
     cause: Failure | None = None
     made: list[Committed] = field(factory=list)
     exhaustive: bool = False
@@ -160,11 +162,19 @@ class Search:
         committed, failure = self.judge.answer_only(
             call, now, self.observed[index], self.read, self.contracts.get(index), blind=self.blind
         )
-        if failure is not None:
+        if failure is not None and not self._shows_earlier(index):
             self._note(reached, failure)
             return False
+        self.judge.state = committed.state
         self.made.append(committed)
         return True
+
+    def _shows_earlier(self, index: int) -> bool:
+        call, _now = self.calls[index]
+        if not self.judge.binding.may_be_stale(call):
+            return False
+        earlier = (*(made.state for made in self.made), *self.stale)
+        return self.judge.plain_read(call, self.observed[index], earlier) is not None
 
     def _ends(self, order: list[int]) -> bool:
         """Every call has its place; the records must be as the last one left them."""

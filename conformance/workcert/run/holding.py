@@ -133,11 +133,13 @@ class _Meanwhile:
 
     @property
     def did_nothing(self) -> bool:
-        """All of them said at once, and definitely, that they did nothing; to open a handle is to do nothing."""
+        """All of them said at once, and definitely, that they did nothing; to open a handle is to do nothing, and what
+        refers to the answer of one that did nothing cannot be made."""
         seen = [each.observed for each in self.made]
         failed = any(each.failure is not None for each in self.reopened)
         turned_away = all(isinstance(one, Unavailable) and one.definite for one in seen)
-        return self.came_back and turned_away and not failed and not self.trouble and not self.left_out
+        nothing_made = bool(self.left_out) and not seen
+        return self.came_back and turned_away and not failed and not self.trouble and not nothing_made
 
 
 def run_held(execution: Execution, step: Frozen) -> StepRun:
@@ -285,7 +287,8 @@ def _judged(
     first = None
     if failure is None and execution.judged:
         before = execution.judge.state
-        explained = judge_overlapping(execution.judge, group, execution.read, partial(stray_rows, execution))
+        rest = partial(stray_rows, execution)
+        explained = judge_overlapping(execution.judge, group, execution.read, rest, execution.history)
         failure = explained.failure
         execution.other_states = explained.others
         first = _held_comes_first(explained.order)

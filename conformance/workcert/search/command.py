@@ -77,7 +77,7 @@ def run_all(contract_name: str, as_json: bool, write: bool, out: Path | None = N
         file = stored.write(reached, (out or DEFAULT_OUT) / contract_name)
         made, met = _keep_tours(reached), _keep_meetings(reached.contract)
         print(
-            f"wrote {file}, {made} tours and {met} meetings of two calls; to print it into the tables: workcert tables",
+            f"wrote {file}, {made} tours and {met} meetings of calls; to print it into the tables: workcert tables",
             file=sys.stderr,
         )
     return BROKEN if any(result.violations for result in reached.searched) else HOLDS
@@ -93,11 +93,11 @@ def _keep_tours(reached: Reached) -> int:
 
 
 def _keep_meetings(contract_name: str) -> int:
-    from workcert.adversity.interleavings.library import keep, place
-    from workcert.adversity.interleavings.meetings import chosen, meetings
+    from workcert.adversity.interleavings.library import keep, most_telling, place
+    from workcert.adversity.interleavings.meetings import searched
 
     binding = bindings()[contract_name]
-    return keep(binding, chosen(meetings(binding, CONFIGURATIONS[contract_name])), place())
+    return keep(binding, most_telling(binding, searched(binding, CONFIGURATIONS[contract_name])), place())
 
 
 def as_table(reached: Reached) -> str:

@@ -97,6 +97,12 @@ def path_to(breadth: Breadth, way: Way, sought: Raw | None = None) -> Path:
     return path
 
 
+def instant_before(breadth: Breadth, way: Way) -> int:
+    """The instant at which the last call of a way is made, whatever instant it names itself."""
+    passed = sum(which for _number, place, which, _naming in _moves(breadth, way)[:-1] if place == TIME)
+    return breadth.configuration.start + passed
+
+
 def _moves(breadth: Breadth, way: Way) -> list[tuple[int, int, int, int]]:
     """From the empty store on: the state, the place of the record, which of its calls, and the renaming after it."""
     number, place, which = way

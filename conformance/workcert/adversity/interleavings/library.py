@@ -1,5 +1,5 @@
-"""Meetings as case files, one after the other in one file: those of one meeting for each pair ship with the kit, since
-to search for them takes longer than to try them.
+"""Meetings as case files, one after the other in one file: those of one meeting for each pair, one chain for each
+operation and a few of each read ship with the kit, since to search for them takes longer than to try them.
 
 ``workcert search CONTRACT --all --write`` makes them anew.
 """
@@ -14,23 +14,39 @@ from typing import Final
 
 from attrs import evolve
 
-from workcert.adversity.interleavings.meetings import Meeting
+from workcert.adversity.interleavings.chains import TITLES, Chain, chains, chosen_chains
+from workcert.adversity.interleavings.meetings import Meeting, chosen, meetings
+from workcert.adversity.interleavings.readings import chosen_readings, readings
 from workcert.binding import BUSY_TIMEOUT_MS, Binding
 from workcert.cases.compact import compacted
 from workcert.cases.model import Call, Case, Frozen
 from workcert.cases.parse import parse
 from workcert.cases.write import write
+from workcert.search.breadth import Breadth
 from workcert.search.path import case_of
 
 FOLDER: Final = "made"
 SUFFIX: Final = ".jsonl"
 
 
-def cases_from(binding: Binding, groups: Iterable[Sequence[Meeting]]) -> Iterator[Case]:
+def everything(binding: Binding, searches: Sequence[Breadth]) -> tuple[tuple[Meeting | Chain, ...], ...]:
+    """All meetings of two calls, all chains and all held reads that are found in searches, each alone."""
+    reads = (each.meeting for each in readings(binding, searches))
+    found: tuple[Meeting | Chain, ...] = (*meetings(binding, searches), *chains(binding, searches), *reads)
+    return tuple((each,) for each in found)
+
+
+def most_telling(binding: Binding, searches: Sequence[Breadth]) -> tuple[tuple[Meeting | Chain, ...], ...]:
+    """Those that ship with the kit, as groups of which a store is asked one."""
+    pairs, chained = chosen(meetings(binding, searches)), chosen_chains(chains(binding, searches))
+    return (*pairs, *chained, *chosen_readings(readings(binding, searches)))
+
+
+def cases_from(binding: Binding, groups: Iterable[Sequence[Meeting | Chain]]) -> Iterator[Case]:
     """The cases of meetings: those of one group, of which a store is asked one, have one name."""
     numbers: dict[str, int] = {}
     for group in groups:
-        cases = [case_from(binding, meeting) for meeting in group]
+        cases = [chained_from(binding, each) if isinstance(each, Chain) else case_from(binding, each) for each in group]
         name = cases[0].header.name
         numbers[name] = numbers.get(name, 0) + 1
         own = name if numbers[name] == 1 else f"{name}-{numbers[name]}"
@@ -64,7 +80,31 @@ def case_from(binding: Binding, meeting: Meeting) -> Case:
     return compacted(Case(header, steps), binding.omitted)
 
 
-def keep(binding: Binding, groups: Iterable[Sequence[Meeting]], folder: Path) -> int:
+def chained_from(binding: Binding, chain: Chain) -> Case:
+    """The call held at its first point, and the others one after the other meanwhile."""
+    contract = binding.contract
+    before = chain.held.steps[:-1]
+    held = case_of(contract, chain.held, (), "").steps[-1]
+    others = case_of(contract, evolve(chain.held, steps=(*before, *chain.others, *chain.then)), (), "")
+    assert isinstance(held, Call)
+    first, last = len(before), len(before) + len(chain.others)
+    during = tuple(evolve(each, on="B") for each in others.steps[first:last] if isinstance(each, Call))
+    header = evolve(
+        others.header,
+        name=f"{contract.name}/{held.call}-record-{chain.way}".replace("_", "-"),
+        title=f"{held.call} is held, and what it found {TITLES[chain.way]}",
+        requirements=contract.conflict_requirements[:1],
+        profiles=tuple(sorted(chain.needs)),
+        abilities=("points", "second_handle"),
+        config={BUSY_TIMEOUT_MS: 0},
+        handles=("A", "B"),
+    )
+    number = len(others.steps) + 1
+    step = Frozen(f"f{number}", evolve(held, id=f"s{number}"), during, point=1)
+    return compacted(Case(header, (*others.steps[:first], step, *others.steps[last:])), binding.omitted)
+
+
+def keep(binding: Binding, groups: Iterable[Sequence[Meeting | Chain]], folder: Path) -> int:
     """Write the cases of meetings in place of those that are there; how many.
 
     Raises:

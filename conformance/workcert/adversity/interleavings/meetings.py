@@ -54,7 +54,7 @@ class Meeting:
 
 
 @frozen(eq=False)
-class _Acting:
+class Acting:
     """A call as it would go in a state."""
 
     place: int
@@ -92,30 +92,37 @@ class _Acting:
         return self.offered.call.name
 
 
-def meetings(
+def searched(
     binding: Binding, configurations: Iterable[Configuration], limit: int = MOST_STATES
-) -> tuple[Meeting, ...]:
-    """One meeting for each pair of operations and each way in which they meet, the nearest; and again for stores that
-    claim less, where the nearest needs what they lack.
+) -> tuple[Breadth, ...]:
+    """The searches in whose states calls meet.
 
     Args:
         binding: the contract and what the kit knows of it.
         configurations: in the order in which they count.
         limit: how many states of each to look at.
     """
-    found: dict[Hashable, list[Meeting]] = {}
-    for configuration in sorted(configurations, key=lambda each: each.aside):
-        breadth = Breadth(binding.contract, configuration, limit, needs=Needs(binding))
+    ordered = sorted(configurations, key=lambda each: each.aside)
+    searches = tuple(Breadth(binding.contract, each, limit, needs=Needs(binding)) for each in ordered)
+    for breadth in searches:
         breadth.run()
+    return searches
+
+
+def meetings(binding: Binding, searches: Iterable[Breadth]) -> tuple[Meeting, ...]:
+    """One meeting for each pair of operations and each way in which they meet, the nearest; and again for stores that
+    claim less, where the nearest needs what they lack."""
+    found: dict[Hashable, list[Meeting]] = {}
+    for breadth in searches:
         _add_those_in(breadth, binding, found)
     return tuple(meeting for key in sorted(found, key=str) for meeting in found[key])
 
 
 def _add_those_in(breadth: Breadth, binding: Binding, found: dict[Hashable, list[Meeting]]) -> None:
-    claimed = _claimed(breadth)
+    claimed = needed_for(breadth)
     looked_at: set[Hashable] = set()
     for number in range(breadth.looked_at):
-        acting = list(_calls(breadth, breadth.states[number]))
+        acting = [each for each in acting_in(breadth, breadth.states[number]) if each.writes or _is_pass(breadth, each)]
         for first, second in product(acting, acting):
             ends = (first.offered, *first.leaves, second.offered, *second.leaves)
             needs = claimed[number] | first.needs | second.needs
@@ -132,7 +139,7 @@ def _add_those_in(breadth: Breadth, binding: Binding, found: dict[Hashable, list
                 known.append(_meeting(breadth, binding, number, first, second, errors, needs))
 
 
-def _claimed(breadth: Breadth) -> dict[int, int]:
+def needed_for(breadth: Breadth) -> dict[int, int]:
     """By the number of a state what is needed to reach it."""
     found: dict[int, int] = {}
     for claimed, seen in breadth.closed.items():
@@ -142,8 +149,8 @@ def _claimed(breadth: Breadth) -> dict[int, int]:
     return found
 
 
-def _calls(breadth: Breadth, state: Numbers) -> Iterator[_Acting]:
-    """The calls that can be held or made meanwhile, and write something, and the passes, which may find something."""
+def acting_in(breadth: Breadth, state: Numbers) -> Iterator[Acting]:
+    """The calls that can be held or made meanwhile in a state."""
     known = contracts()[breadth.contract.name].calls
     for place, record in enumerate((0, *state)):
         for which, offered in enumerate(breadth.calls_in(place, record)):
@@ -154,9 +161,7 @@ def _calls(breadth: Breadth, state: Numbers) -> Iterator[_Acting]:
                 continue
             leaves = tuple(end[0] for end in ends if end is not None)
             reads = frozenset(read for end in ends if end is not None for read in end[1])
-            acting = _Acting(place, which, offered, leaves, reads)
-            if acting.writes or _is_pass(breadth, acting):
-                yield acting
+            yield Acting(place, which, offered, leaves, reads)
 
 
 def _end(breadth: Breadth, root: Node, state: Numbers) -> tuple[Node, frozenset[int]] | None:
@@ -173,11 +178,11 @@ def _end(breadth: Breadth, root: Node, state: Numbers) -> tuple[Node, frozenset[
     return node, frozenset(reads)
 
 
-def _is_pass(breadth: Breadth, acting: _Acting) -> bool:
+def _is_pass(breadth: Breadth, acting: Acting) -> bool:
     return isinstance(breadth.contract.operation(breadth.contract.resolved(acting.offered.call).name), Batch | Draw)
 
 
-def _meet(breadth: Breadth, state: Numbers, first: _Acting, second: _Acting) -> tuple[Cells, Cells] | None:
+def _meet(breadth: Breadth, state: Numbers, first: Acting, second: Acting) -> tuple[Cells, Cells] | None:
     """What each is refused with once the other has been made; None where neither makes a difference to the other."""
     if not second.writes:
         comes_by = not first.refused and not first.writes.isdisjoint(second.reads)
@@ -194,7 +199,7 @@ def _meet(breadth: Breadth, state: Numbers, first: _Acting, second: _Acting) -> 
     return of_first, of_second
 
 
-def _after(breadth: Breadth, state: Numbers, made: _Acting, then: _Acting) -> tuple[Node, ...]:
+def _after(breadth: Breadth, state: Numbers, made: Acting, then: Acting) -> tuple[Node, ...]:
     """The ends of a call when another has been made before it."""
     if made.writes.isdisjoint(then.reads):
         return then.leaves
@@ -214,8 +219,8 @@ def _meeting(
     breadth: Breadth,
     binding: Binding,
     number: int,
-    first: _Acting,
-    second: _Acting,
+    first: Acting,
+    second: Acting,
     errors: tuple[Cells, Cells],
     needs: int,
 ) -> Meeting:
@@ -241,7 +246,7 @@ def _meeting(
 
 def _showing(
     breadth: Breadth, binding: Binding, state: Numbers, hidden: frozenset[int], needs: int
-) -> Iterator[_Acting]:
+) -> Iterator[Acting]:
     """The first of each kind of reading that comes to one of these records and needs no more than is needed anyway."""
     told: set[str] = set()
     for which, offered in enumerate(breadth.calls_in(0, 0)):
@@ -249,9 +254,7 @@ def _showing(
         if offered.call.name not in binding.reads or offered.call.name in told or None in ends:
             continue
         found = [end for end in ends if end is not None]
-        reading = _Acting(
-            0, which, offered, tuple(leaf for leaf, _ in found), frozenset().union(*(r for _, r in found))
-        )
+        reading = Acting(0, which, offered, tuple(leaf for leaf, _ in found), frozenset().union(*(r for _, r in found)))
         if not reading.refused and not hidden.isdisjoint(reading.reads) and covers(needs, reading.needs):
             told.add(offered.call.name)
             yield reading

@@ -7,8 +7,8 @@ from typing import Final
 
 from attrs import define, evolve, field
 
-from workcert.adversity.interleavings.library import cases_from, kept
-from workcert.adversity.interleavings.meetings import meetings
+from workcert.adversity.interleavings.library import cases_from, everything, kept
+from workcert.adversity.interleavings.meetings import searched
 from workcert.adversity.part import SUITE, Part
 from workcert.backends.protocol import Ability
 from workcert.backends.registry import LoadedBackend
@@ -68,8 +68,8 @@ def asked(backend: LoadedBackend, options: Options) -> Sequence[Case]:
     if options.effort is Effort.DEEP:
         from workcert.search.command import CONFIGURATIONS
 
-        every = meetings(binding, CONFIGURATIONS[binding.name])
-        return list(cases_from(binding, ([each] for each in every if each.needs <= backend.profiles)))
+        every = everything(binding, searched(binding, CONFIGURATIONS[binding.name]))
+        return list(cases_from(binding, (each for each in every if each[0].needs <= backend.profiles)))
     fitting = (case for case in kept(binding.name) if backend.profiles.issuperset(case.header.profiles))
     first: dict[str, Case] = {}
     for case in fitting:
@@ -102,8 +102,10 @@ def _with(case: Case, step: Frozen, name: str = "", title: str = "") -> Case:
 
 
 def turned(case: Case) -> Case | None:
-    """The same with the other call held; None where both are one and the same."""
+    """The same with the other call held; None where both are one and the same, or several come between."""
     step = _frozen(case)
+    if len(step.during) > 1:
+        return None
     (other,) = step.during
     assert isinstance(other, Call)
     if (step.frozen.call, step.frozen.args) == (other.call, other.args):
