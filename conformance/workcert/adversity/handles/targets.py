@@ -35,8 +35,6 @@ from workcert.shrink.loosening import bare
 MOST_AFTERWARDS: Final = 3
 """Steps of the case that are made afterwards, to see that the store goes on."""
 TRANSACTION: Final = "transaction"
-CLOCK: Final = frozenset({"freeze_clock", "advance_clock", "unfreeze_clock"})
-"""The clock that the kit itself stops before each call cannot be moved by a call that is made twice."""
 
 
 @frozen
@@ -105,7 +103,8 @@ def _does_something(binding: Binding, played: Played) -> str:
     step, changed = played.step, played.state is not played.before
     if isinstance(step, Transaction) and changed:
         return TRANSACTION
-    if not isinstance(step, Call) or step.call in CLOCK or (binding.has_clock and step.at is None):
+    # The clock that the kit itself stops before each call cannot be moved by a call that is made twice.
+    if not isinstance(step, Call) or step.call in binding.calls.moving_clock or (binding.has_clock and step.at is None):
         return ""
     shows = step.call in binding.reads and bool(played.state) and step.args.get("fresh") is not False
     return step.call if changed or shows else ""
