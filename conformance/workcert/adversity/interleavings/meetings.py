@@ -18,7 +18,7 @@ from workcert.search.breadth import Breadth, Way
 from workcert.search.memo import Node, Numbers, Offered
 from workcert.search.needs import Needs, covers
 from workcert.search.path import Path, path_to
-from workcert.search.targets import CELL, ERROR, Raw
+from workcert.search.targets import CELL, CHECK, ERROR, Raw
 from workspec.core.configuration import Configuration
 from workspec.core.rule import Batch, Draw
 
@@ -212,7 +212,9 @@ def _after(breadth: Breadth, state: Numbers, made: Acting, then: Acting) -> tupl
 
 
 def _errors(leaf: Node) -> Cells:
-    return tuple(target for target in leaf.targets if target[0] == ERROR)
+    """What a call is refused with, and the check that refuses it: one code may stand for several guards."""
+    refused = any(target[0] == ERROR for target in leaf.targets)
+    return tuple(target for target in leaf.targets if target[0] in (CHECK, ERROR)) if refused else ()
 
 
 def _meeting(
@@ -262,17 +264,17 @@ def _showing(
 
 def chosen(found: Sequence[Meeting]) -> tuple[tuple[Meeting, ...], ...]:
     """Of each pair one meeting, the one that shows most: both succeed and act, and it is near. One more for each set of
-    errors that one of both would meet behind the other, and for a pass that finds something only because it comes
+    checks that refuse one of both behind the other, and for a pass that finds something only because it comes
     between. Each again for stores that claim less, the one first that needs most to be claimed.
     """
     best: dict[Hashable, list[Meeting]] = {}
     for meeting in sorted(found, key=lambda each: (not each.both_succeed, not each.one_record, len(each.held.steps))):
-        codes = _codes(meeting) if meeting.both_succeed and meeting.both_act else frozenset()
-        kept = best.setdefault((*sorted(meeting.names), meeting.both_act, *sorted(codes)), [])
+        refusals = _refusals(meeting) if meeting.both_succeed and meeting.both_act else frozenset()
+        kept = best.setdefault((*sorted(meeting.names), meeting.both_act, *sorted(refusals)), [])
         if not any(each.needs <= meeting.needs for each in kept):
             kept.append(meeting)
     return tuple(tuple(best[key]) for key in sorted(best, key=str))
 
 
-def _codes(meeting: Meeting) -> frozenset[str]:
+def _refusals(meeting: Meeting) -> frozenset[str]:
     return frozenset(name[-1] for each in meeting.errors for _kind, name in each)
