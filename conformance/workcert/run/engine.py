@@ -23,7 +23,7 @@ from workcert.explaining.explain import explain
 from workcert.judge.cause import Cause, cause_of
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.case import CaseRun, run_case
-from workcert.run.confirming import Confirming, hangs_on_time, run_fresh, said_of_reset, survives_reset
+from workcert.run.confirming import Confirming, run_confirming, said_of_reset, survives_reset
 from workcert.run.events import CaseEnded, Emit, ProfileTried, StepJudged, SuiteEnded, SuiteStarted, Verdict
 from workcert.run.store import StoreUnderTest
 from workcert.shrink import Failure as ShrinkFailure
@@ -235,7 +235,7 @@ def examined(
     if failure.kind is not Kind.EXPECTATION and shrinking:
         # Of a written expectation the judge knows nothing, and smaller cases have none.
         shrunk, executions = shrunk_case(store, case, failure, budget)
-        final = run_case(store, shrunk) if hangs_on_time(shrunk) else run_fresh(store, shrunk)
+        final = run_confirming(store, shrunk)
         if final.failure is not None and final.failure.kind is not Kind.EXPECTATION:
             case, seen, failure, is_confirmed = shrunk, final, final.failure, True
     if not is_confirmed and survives_reset(store, case):
@@ -265,7 +265,7 @@ def explained(store: StoreUnderTest, ended: CaseEnded, budget: int = EXPLAIN_BUD
     if idle is None or ended.case is None:
         return ended
     fewer = without(ended.case, idle)
-    again = run_case(store, fewer) if hangs_on_time(fewer) else run_fresh(store, fewer)
+    again = run_confirming(store, fewer)
     if not same_failure(seen, again):
         return ended
     smaller = attrs.evolve(ended, case=fewer, failure=again.failure, steps=again.steps)

@@ -49,6 +49,7 @@ from workcert.run.reading import Unreadable, read_row
 from workcert.run.referred import check_referred
 from workcert.run.store import StoreUnderTest
 from workcert.run.transactions import run_transaction
+from workcert.run.views import Views
 from workspec.core.interpreter import Committed
 from workspec.core.interpreter import Refused as ModelRefused
 from workspec.core.record import State
@@ -90,10 +91,7 @@ class Execution:
     _at: int = 0
     _cursors: dict[Any, Any] = field(factory=dict)
     history: list[State] = field(factory=lambda: [{}])
-    _seen_up_to: dict[str, int] = field(factory=dict)
-    _opened_at: int = 0
-    """How much of the history every handle has seen that was not used since it was opened."""
-    _lost: set[str] = field(factory=set)
+    views: Views = field(init=False)
     rows: dict[str, Row | None] = field(factory=dict)
     ids_of_case: tuple[str, ...] = ()
     present: PresentState = field(init=False)
@@ -105,6 +103,7 @@ class Execution:
     def __attrs_post_init__(self) -> None:
         backend = self.store.backend
         self.binding = backend.binding
+        self.views = Views(self.binding.contract, self.history)
         config = {name: value for name, value in self.store.config.items() if name not in WISHES}
         asked = {backend.binding.configured.get(name, name): value for name, value in config.items()}
         self.clock = StoreClock(self.store)
@@ -142,7 +141,7 @@ class Execution:
         contract = self.binding.contract
         if failure is not None and self.wounded:
             failure = since_wounded(self, failure)
-        return failure and as_the_case_says(contract, failure, self.ids_of_case, restarted=self._opened_at > 0)
+        return failure and as_the_case_says(contract, failure, self.ids_of_case, restarted=self.views.opened_at > 0)
 
     def _dispatch(self, step: Plain) -> StepRun:
         match step:
@@ -175,9 +174,18 @@ class Execution:
         if isinstance(made, StepRun):
             return made
         call, now_s = made
-        observed = observe(self.store.backend, self.store.handle(step.on), step.call, self.keywords(step, call))
-        check_referred(self.store.backend, step.call, observed)
-        return self.judged_run(step, call, now_s, observed)
+        return self.judged_run(step, call, now_s, self.observed(step, call))
+
+    def observed(self, step: Call, call: ModelCall) -> Observed:
+        """Make a call that was prepared on its handle, and judge nothing.
+
+        Raises:
+            CallHung: no answer in time.
+            BackendError: the answer leaves out what later calls have to name.
+        """
+        seen = observe(self.store.backend, self.store.handle(step.on), step.call, self.keywords(step, call))
+        check_referred(self.store.backend, step.call, seen)
+        return seen
 
     def judged_run(self, step: Call, call: ModelCall, now_s: int, observed: Observed) -> StepRun:
         self.rows.clear()
@@ -187,7 +195,7 @@ class Execution:
             return StepRun(step.id, step.on, step.at, step.call, call.arguments, observed, None)
         self._narrow(self.as_the_model_asks(call), now_s, observed)
         before = self.judge.state
-        stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.stale(step.on)
+        stale = Stale(self.history[::-1]) if self.binding.may_be_stale(call) else self.views.stale(step.on)
         self.clock.follow(call)
         judged = self.judge.call(self.as_the_model_asks(call), now_s, observed, self.read, stale)
         if step.at is None and self.binding.has_clock:
@@ -219,17 +227,6 @@ class Execution:
             self.judge.state = fitting[0][0]
             self.other_states = tuple(then for _, then in fitting[1:] if then != fitting[0][1])
 
-    def _account(self, step: Call, lost: bool) -> None:
-        """What this handle must know from now on. A read does not show on what it will decide; one that lost a guard
-        may go on with its old view, which is a fault of its own (MWR-05)."""
-        if step.call in self.binding.reads:
-            return
-        if lost:
-            self._lost.add(step.on)
-            return
-        self._lost.discard(step.on)
-        self._seen_up_to[step.on] = len(self.history)
-
     def finished(self, step: Call, call: ModelCall, observed: Observed, judged: Judged, before: State) -> StepRun:
         key = None if judged.committed is None else judged.committed.decision.scope.key
         failure = judged.failure or literal_failure(self, step, key, observed, before)
@@ -245,7 +242,9 @@ class Execution:
         committed = judged.committed
         assert committed is not None
         self._note_cursor(observed, committed.outcome)
-        self._account(step, lost=bool(committed.lost))
+        # A read does not show on what the handle will decide.
+        if not read_only:
+            (self.views.lost if committed.lost else self.views.used)(step.on)
         return StepRun(
             step.id,
             step.on,
@@ -329,14 +328,6 @@ class Execution:
         else:
             self.answers.put(step.id, Refused("crashed"))
 
-    def stale(self, handle: str) -> Stale:
-        """The states that were committed since this handle was last used, newest first, without the present one."""
-        since = self._seen_up_to.get(handle, self._opened_at)
-        older = self.history[max(since - 1, 0) : -1]
-        contract = self.binding.contract
-        ids = contract.conflict_requirements if handle in self._lost else contract.comparisons["stale view"]
-        return Stale(older[::-1], ids)
-
     def as_the_model_asks(self, call: ModelCall) -> ModelCall:
         """The place where a page ended is the store's own text; the model has one of its own for it."""
         cursor = call.arguments.get("cursor")
@@ -375,8 +366,7 @@ class Execution:
         """Every handle was closed, and is opened anew at its next use."""
         self.rows.clear()
         self.clock.at = None
-        self._seen_up_to.clear()
-        self._opened_at = len(self.history)
+        self.views.opened_anew()
 
     def _restart(self, step: Restart) -> StepRun:
         self.store.restart()

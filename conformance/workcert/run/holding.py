@@ -125,9 +125,7 @@ class _Meanwhile:
             self.left_out.append(made)
             return
         call, now = made
-        handle = execution.store.handle(each.on)
-        observed = observe(execution.store.backend, handle, each.call, execution.keywords(each, call))
-        check_referred(execution.store.backend, each.call, observed)
+        observed = execution.observed(each, call)
         execution.put(each, observed)
         self.made.append(_Made(each, call, now, observed))
 

@@ -43,7 +43,7 @@ def run_frozen(execution: Execution, step: Frozen) -> StepRun:
     if isinstance(made, StepRun):
         return made
     call, now_s = made
-    before, stale = execution.judge.state, execution.stale(held.on)
+    before, stale = execution.judge.state, execution.views.stale(held.on)
     ran: list[StepRun] = []
     trouble: list[Exception] = []
 
@@ -99,10 +99,7 @@ def _made_meanwhile(execution: Execution, inner: Call) -> StepRun:
     if isinstance(made, StepRun):
         return made
     call, now_s = made
-    observed = observe(
-        execution.store.backend, execution.store.handle(inner.on), inner.call, execution.keywords(inner, call)
-    )
-    check_referred(execution.store.backend, inner.call, observed)
+    observed = execution.observed(inner, call)
     if not is_turned_away(observed):
         return execution.judged_run(inner, call, now_s, observed)
     execution.unforced = f"{inner.call} was turned away while another call was held: no interleaving was forced"

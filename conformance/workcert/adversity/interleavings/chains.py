@@ -15,8 +15,8 @@ from typing import Any, Final
 import attrs
 from attrs import define, evolve, field, frozen
 
-from workcert.adversity.interleavings.meetings import Acting, Cells, acting_in, needed_for
-from workcert.adversity.interleavings.offering import Offering, Source, changed_keys, has_state, made
+from workcert.adversity.interleavings.meetings import Acting, Cells, acting_in, fewest, needed_for
+from workcert.adversity.interleavings.offering import Offering, Source, changed_keys, has_state, made, state_after
 from workcert.binding import Binding
 from workcert.search.breadth import Breadth
 from workcert.search.interning import ABSENT, identity_of
@@ -121,15 +121,6 @@ def _order(chain: Chain) -> Any:
     return chain.order
 
 
-def fewest(ordered: Iterable[Chain]) -> list[Chain]:
-    """Those that no earlier one stands for with what it needs."""
-    kept: list[Chain] = []
-    for chain in ordered:
-        if not any(each.needs <= chain.needs for each in kept):
-            kept.append(chain)
-    return kept
-
-
 @define(eq=False)
 class _Chains:
     """Those from the states of one search. ``levels``: by a state and a key where chains from there lead."""
@@ -170,7 +161,7 @@ class _Chains:
         contract = self.binding.contract
         way = (number, acting.place, acting.which)
         held = path_to(self.breadth, way)
-        state = self._state_before(held)
+        state = state_after(contract, held.steps[:-1])
         call, at = held.steps[-1].call, held.steps[-1].at
         first = made(contract, state, call, at)
         for key in () if first is None else sorted(changed_keys(state, first.state)):
@@ -221,14 +212,6 @@ class _Chains:
         """The profile that brings an operation."""
         found = (profile for profile, names in self.binding.profile_methods.items() if name in names)
         return frozenset(found)
-
-    def _state_before(self, path: Path) -> State:
-        state: State = {}
-        for step in path.steps[:-1]:
-            done = made(self.binding.contract, state, step.call, step.at)
-            assert done is not None
-            state = done.state
-        return state
 
     def _levels(self, number: int, key: str, state: State, now: int) -> _Levels:
         known = self.levels.get((number, key))

@@ -19,7 +19,7 @@ from workcert.adversity.interleavings.meetings import Meeting, chosen, meetings
 from workcert.adversity.interleavings.readings import chosen_readings, readings
 from workcert.binding import BUSY_TIMEOUT_MS, Binding
 from workcert.cases.compact import compacted
-from workcert.cases.model import Call, Case, Frozen
+from workcert.cases.model import Call, Case, Frozen, Header
 from workcert.cases.parse import parse
 from workcert.cases.write import write
 from workcert.search.breadth import Breadth
@@ -63,17 +63,8 @@ def case_from(binding: Binding, meeting: Meeting) -> Case:
     number = len(first.steps)
     idle, finding = ("", "") if meeting.both_act else ("idle-", ", which would find nothing,")
     meanwhile = evolve(other, id=f"s{number + 1}", on="B")
-    header = evolve(
-        first.header,
-        name=f"{contract.name}/{held.call}-against-{idle}{other.call}".replace("_", "-"),
-        title=f"{held.call} is held, and {other.call}{finding} comes between",
-        # The first says that calls which meet do as if one came after the other; the rest, what a loser is told.
-        requirements=contract.conflict_requirements[:1],
-        profiles=tuple(sorted(meeting.needs)),
-        abilities=("points", "second_handle"),
-        config={BUSY_TIMEOUT_MS: 0},
-        handles=("A", "B"),
-    )
+    name, title = f"{held.call}-against-{idle}{other.call}", f"{other.call}{finding} comes between"
+    header = _header(binding, first.header, held, name, title, meeting.needs)
     reads = (case_of(contract, path, (), "").steps[-1] for path in meeting.reads)
     afterwards = (evolve(read, id=f"s{n}") for n, read in enumerate(reads, start=number + 2))
     steps = (*first.steps[:-1], Frozen(f"f{number}", held, (meanwhile,), point=1), *afterwards)
@@ -89,19 +80,25 @@ def chained_from(binding: Binding, chain: Chain) -> Case:
     assert isinstance(held, Call)
     first, last = len(before), len(before) + len(chain.others)
     during = tuple(evolve(each, on="B") for each in others.steps[first:last] if isinstance(each, Call))
-    header = evolve(
-        others.header,
-        name=f"{contract.name}/{held.call}-record-{chain.way}".replace("_", "-"),
-        title=f"{held.call} is held, and what it found {TITLES[chain.way]}",
-        requirements=contract.conflict_requirements[:1],
-        profiles=tuple(sorted(chain.needs)),
+    name, title = f"{held.call}-record-{chain.way}", f"what it found {TITLES[chain.way]}"
+    header = _header(binding, others.header, held, name, title, chain.needs)
+    number = len(others.steps) + 1
+    step = Frozen(f"f{number}", evolve(held, id=f"s{number}"), during, point=1)
+    return compacted(Case(header, (*others.steps[:first], step, *others.steps[last:])), binding.omitted)
+
+
+def _header(binding: Binding, of: Header, held: Call, name: str, between: str, needs: frozenset[str]) -> Header:
+    return evolve(
+        of,
+        name=f"{binding.name}/{name}".replace("_", "-"),
+        title=f"{held.call} is held, and {between}",
+        # The first says that calls which meet do as if one came after the other; the rest, what a loser is told.
+        requirements=binding.contract.conflict_requirements[:1],
+        profiles=tuple(sorted(needs)),
         abilities=("points", "second_handle"),
         config={BUSY_TIMEOUT_MS: 0},
         handles=("A", "B"),
     )
-    number = len(others.steps) + 1
-    step = Frozen(f"f{number}", evolve(held, id=f"s{number}"), during, point=1)
-    return compacted(Case(header, (*others.steps[:first], step, *others.steps[last:])), binding.omitted)
 
 
 def keep(binding: Binding, groups: Iterable[Sequence[Meeting | Chain]], folder: Path) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import product
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -137,6 +137,25 @@ def _add_those_in(breadth: Breadth, binding: Binding, found: dict[Hashable, list
             known = found.setdefault((first.name, second.name, first.cells, second.cells, errors, one_record), [])
             if not any(each.needs <= breadth.needs.names(needs) for each in known):
                 known.append(_meeting(breadth, binding, number, first, second, errors, needs))
+
+
+class Needy(Protocol):
+    """Something for which a store must claim profiles."""
+
+    @property
+    def needs(self) -> frozenset[str]: ...
+
+
+Needing = TypeVar("Needing", bound=Needy)
+
+
+def fewest(ordered: Iterable[Needing]) -> list[Needing]:
+    """Those that no earlier one stands for with what it needs."""
+    kept: list[Needing] = []
+    for one in ordered:
+        if not any(each.needs <= one.needs for each in kept):
+            kept.append(one)
+    return kept
 
 
 def needed_for(breadth: Breadth) -> dict[int, int]:
@@ -270,10 +289,8 @@ def chosen(found: Sequence[Meeting]) -> tuple[tuple[Meeting, ...], ...]:
     best: dict[Hashable, list[Meeting]] = {}
     for meeting in sorted(found, key=lambda each: (not each.both_succeed, not each.one_record, len(each.held.steps))):
         refusals = _refusals(meeting) if meeting.both_succeed and meeting.both_act else frozenset()
-        kept = best.setdefault((*sorted(meeting.names), meeting.both_act, *sorted(refusals)), [])
-        if not any(each.needs <= meeting.needs for each in kept):
-            kept.append(meeting)
-    return tuple(tuple(best[key]) for key in sorted(best, key=str))
+        best.setdefault((*sorted(meeting.names), meeting.both_act, *sorted(refusals)), []).append(meeting)
+    return tuple(tuple(fewest(best[key])) for key in sorted(best, key=str))
 
 
 def _refusals(meeting: Meeting) -> frozenset[str]:

@@ -11,6 +11,7 @@ from attrs import define, evolve, field
 from workcert.binding import Binding
 from workcert.codec import to_json
 from workcert.search.interning import identity_of
+from workcert.search.path import Step
 from workspec.core.alike import members_of
 from workspec.core.configuration import Configuration
 from workspec.core.contract import Contract
@@ -114,6 +115,16 @@ def made(contract: Contract, state: State, call: Call, at: int) -> Committed | N
         return apply(contract, state, call, at)
     except RuleError:
         return None
+
+
+def state_after(contract: Contract, steps: Iterable[Step]) -> State:
+    """Where the steps of a path lead, made by the plain interpreter on an empty store."""
+    state: State = {}
+    for step in steps:
+        done = made(contract, state, step.call, step.at)
+        assert done is not None
+        state = done.state
+    return state
 
 
 def changed_keys(before: State, after: State) -> frozenset[str]:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
-from workcert.adversity.interleavings.meetings import Acting, Meeting, acting_in, needed_for
-from workcert.adversity.interleavings.offering import Offering, made, shown
+from workcert.adversity.interleavings.meetings import Acting, Meeting, acting_in, fewest, needed_for
+from workcert.adversity.interleavings.offering import Offering, made, shown, state_after
 from workcert.binding import Binding
 from workcert.search.breadth import Breadth
 from workcert.search.needs import profiles_needed
@@ -48,6 +48,10 @@ class Reading:
     size: int
     order: Any = field(init=False)
 
+    @property
+    def needs(self) -> frozenset[str]:
+        return self.meeting.needs
+
     @order.default
     def _order(self) -> Any:
         held = self.meeting.held
@@ -68,10 +72,11 @@ def readings(binding: Binding, searches: Sequence[Breadth]) -> tuple[Reading, ..
     offering = Offering(binding, [each.configuration for each in searches])
     found: dict[Hashable, list[Reading]] = {}
     for breadth in searches:
+        needed = needed_for(breadth)
         for number, acting in _writers(breadth):
-            for each in _readings_of(binding, breadth, offering, number, acting):
+            for each in _readings_of(binding, breadth, offering, number, acting, needed[number]):
                 found.setdefault(each.meeting.names, []).append(each)
-    return tuple(each for key in sorted(found, key=str) for each in _fewest(sorted(found[key], key=_by_order)))
+    return tuple(each for key in sorted(found, key=str) for each in fewest(sorted(found[key], key=_by_order)))
 
 
 def chosen_readings(found: Iterable[Reading]) -> tuple[tuple[Meeting, ...], ...]:
@@ -113,14 +118,6 @@ def _by_order(reading: Reading) -> Any:
     return reading.order
 
 
-def _fewest(ordered: Iterable[Reading]) -> list[Reading]:
-    kept: list[Reading] = []
-    for reading in ordered:
-        if not any(each.meeting.needs <= reading.meeting.needs for each in kept):
-            kept.append(reading)
-    return kept
-
-
 def _writers(breadth: Breadth) -> Iterator[tuple[int, Acting]]:
     """Calls that write, each with a state in which it is made: of each way to write the nearest and the farthest."""
     found: dict[Hashable, list[tuple[int, Acting]]] = {}
@@ -136,20 +133,16 @@ def _writers(breadth: Breadth) -> Iterator[tuple[int, Acting]]:
 
 
 def _readings_of(
-    binding: Binding, breadth: Breadth, offering: Offering, number: int, acting: Acting
+    binding: Binding, breadth: Breadth, offering: Offering, number: int, acting: Acting, needed: int
 ) -> Iterator[Reading]:
     way = (number, acting.place, acting.which)
     path, now = path_to(breadth, way), instant_before(breadth, way)
     *before, writing = path.steps
-    state: State = {}
-    for step in before:
-        done = made(binding.contract, state, step.call, step.at)
-        assert done is not None
-        state = done.state
+    state = state_after(binding.contract, before)
     written = made(binding.contract, state, writing.call, writing.at)
     if written is None:
         return
-    needs = breadth.needs.names(needed_for(breadth)[number] | acting.needs)
+    needs = breadth.needs.names(needed | acting.needs)
     for read in offering.reads(state, now):
         at = binding.contract.instant(read, now)
         answers = [_answer(binding, each, read, at) for each in (state, written.state)]
