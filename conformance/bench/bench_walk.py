@@ -18,7 +18,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 from attrs import define
 from wrong_stores import wrong_stores
@@ -26,10 +26,10 @@ from wrong_stores import wrong_stores
 from workcert.backends.registry import LoadedBackend, find
 from workcert.run.campaign import Campaign
 from workcert.run.engine import Effort, Options
-from workcert.run.events import silent
+from workcert.run.events import Emit, silent
 from workcert.run.stateful import BATCH, drive
 from workcert.run.store import StoreUnderTest
-from workcert.walk.suite import walk
+from workcert.walk.suite import campaign_of, walk
 
 BARS: Final = {"memory": 4.0, "sqlite": 2.0}
 FAULTS_BAR: Final = 5.0
@@ -39,6 +39,9 @@ ROUNDS: Final = 15
 """Of one batch of examples each: short, so that both meet the same neighbours on a machine that is shared."""
 STEPS: Final = 400
 """Of each driver in each round, at least."""
+
+
+Begin: TypeAlias = Callable[[StoreUnderTest, Options, Emit], Campaign]
 
 
 @define
@@ -59,6 +62,10 @@ class Driver:
         return (time.perf_counter() - began) / (self.campaign.steps - first)
 
 
+def of_machine(store: StoreUnderTest, options: Options, emit: Emit) -> Campaign:
+    return Campaign(store, options, emit, "stateful")
+
+
 def by_machine(campaign: Campaign, number: int) -> None:
     drive(campaign, BATCH, number)
 
@@ -66,8 +73,8 @@ def by_machine(campaign: Campaign, number: int) -> None:
 def ratio(backend: LoadedBackend, rounds: int) -> float:
     options = Options(effort=Effort.CI, seed=1)
     with StoreUnderTest.of(backend) as one, StoreUnderTest.of(backend) as other:
-        machine = Driver(Campaign(one, options, silent, "stateful"), by_machine)
-        walks = Driver(Campaign(other, options, silent, "walk"), walk)
+        machine = Driver(of_machine(one, options, silent), by_machine)
+        walks = Driver(campaign_of(other, options, silent), walk)
         # The first examples fill caches.
         for driver in (machine, walks):
             driver.go(1)
@@ -86,11 +93,11 @@ def ratio(backend: LoadedBackend, rounds: int) -> float:
 
 
 def seconds_to_catch(
-    backend: LoadedBackend, suite: str, advance: Callable[[Campaign, int], None], limit_s: float
+    backend: LoadedBackend, begin: Begin, advance: Callable[[Campaign, int], None], limit_s: float
 ) -> float:
     """Until the first failure; infinite where there is none within the limit."""
     with StoreUnderTest.of(backend) as store:
-        campaign = Campaign(store, Options(effort=Effort.CI, seed=1), silent, suite)
+        campaign = begin(store, Options(effort=Effort.CI, seed=1), silent)
         began, number = time.perf_counter(), 0
         while campaign.failed is None and not campaign.stopped:
             if time.perf_counter() - began > limit_s:
@@ -103,8 +110,8 @@ def seconds_to_catch(
 def caught(faults: int, limit_s: float) -> bool:
     rows = []
     for wrong in wrong_stores(faults):
-        slow = seconds_to_catch(wrong.backend, "stateful", by_machine, limit_s)
-        fast = seconds_to_catch(wrong.backend, "walk", walk, limit_s)
+        slow = seconds_to_catch(wrong.backend, of_machine, by_machine, limit_s)
+        fast = seconds_to_catch(wrong.backend, campaign_of, walk, limit_s)
         rows.append((slow, fast))
         print(f"machine {slow:6.2f} s, walk {fast:6.2f} s  {wrong.name}", flush=True)
     seen = [pair for pair in rows if min(pair) < math.inf]

@@ -14,16 +14,20 @@ from workcert.backends.registry import LoadedBackend, describe, find
 from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.cases import parse, write
-from workcert.cases.model import Case
+from workcert.cases.model import Call, Case
+from workcert.judge.verdict import Failure, Kind
 from workcert.run.calling import CallHung, time_limit, watched
 from workcert.run.campaign import Campaign, case_of
 from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, ExamplesRun, StepJudged, SuiteEnded, SuiteStarted, Verdict, silent
+from workcert.run.execution import Execution
 from workcert.run.store import StoreUnderTest
 from workcert.shrink import size
 from workcert.walk import run_walk
-from workcert.walk.suite import walk
+from workcert.walk.suite import LOOKS_EVERY, walk
+from workspec.jobs.vocabulary import State
+from workstore.backends import MemoryJobsBackend
 
 from .miniatures import MINIATURES, STATEFUL, Miniature
 from .test_jobs_machine import _CoreAlone, _CostlySnooze
@@ -70,8 +74,6 @@ def made(backend: LoadedBackend, number: int, *, seed: int = SEED) -> Case:
 
 
 def _as_case(execution: Any, steps: Any) -> Case:
-    from workcert.judge.verdict import Failure, Kind
-
     return case_of(execution, steps, Failure(("WRK-GEN-01",), Kind.ANSWER, "none: a walk of a right store"))
 
 
@@ -140,6 +142,70 @@ def test_a_wrong_store_that_has_little_is_caught() -> None:
     assert failed
     assert failed[0].case is not None
     assert size(failed[0].case) <= MOST_STEPS
+
+
+class _Meddling:
+    """Whatever it is asked to admit, it edits a job beside."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.handle, name)
+
+    def admit(self, **arguments: Any) -> Any:
+        admitted = self.handle.admit(**arguments)
+        rows = self.handle._shared.tables.jobs
+        waiting = [row for row in rows.values() if row.state == State.PENDING]
+        for row in waiting[:1]:
+            rows[row.id] = evolve(row, envelope=evolve(row.envelope, kind="another"))
+        return admitted
+
+
+class _Twofold(_Meddling):
+    """It keeps a job of its own beside each batch."""
+
+    def enqueue(self, **arguments: Any) -> None:
+        self.handle.enqueue(**arguments)
+        self.handle.enqueue(envelopes=[evolve(arguments["envelopes"][0], id="another", unique_key=None)])
+
+
+def _around(handles: type[_Meddling]) -> LoadedBackend:
+    class Backend(MemoryJobsBackend):
+        def open(self, place: Any, config: Any) -> Any:
+            return handles(super().open(place, config))
+
+    return describe(handles.__name__, Backend())
+
+
+def _first_failure(backend: LoadedBackend, looks_every: int) -> tuple[Case, Failure] | None:
+    with StoreUnderTest.of(backend) as store:
+        campaign = Campaign(store, Options(effort=Effort.QUICK, seed=SEED), silent, "walk", looks_every=looks_every)
+        for number in range(WALKS):
+            walk(campaign, number)
+            if campaign.failed is not None:
+                return campaign.failed
+    return None
+
+
+def test_a_record_that_goes_wrong_beside_a_call_is_found_later_and_told_of_as_if_each_step_had_looked() -> None:
+    at_once, later = (_first_failure(_around(_Meddling), looks_every) for looks_every in (1, LOOKS_EVERY))
+    assert at_once is not None
+    assert later is not None
+    assert len(later[0].steps) > len(at_once[0].steps)
+    assert later[1] == at_once[1]
+    assert later[0].header.requirements == at_once[0].header.requirements
+
+
+def test_who_has_looked_at_nothing_beside_a_call_looks_at_the_end() -> None:
+    with StoreUnderTest.of(_around(_Twofold)) as store:
+        store.begin()
+        execution = Execution(store, looks_every=10_000)
+        step = Call("s1", "A", "enqueue", {"envelopes": [{"id": "a", "kind": "w", "queue": "q"}]}, 10_000)
+        assert execution.step(step).failure is None
+        failure = execution.finish()
+    assert failure is not None
+    assert failure.text == "the store holds 2 rows; it should hold 1"
 
 
 def _wait_in_vain(what: str) -> None:

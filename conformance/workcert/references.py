@@ -20,6 +20,10 @@ _MEMBER = re.compile(r"\.([^.\[\]]+)|\[(-?\d+)\]")
 _PLAIN: Final = frozenset({str, int, bool, float, bytes, NoneType})
 
 
+_AS_THEY_ARE: Final = frozenset({int, bool, NoneType})
+"""Types of values that are plain by themselves; a text may hold what no JSON text can."""
+
+
 class ReferenceFault(Exception):  # noqa: N818 - a fact about a step, not an error of the program
     """A reference has no value here; the step that holds it is *not applicable*."""
 
@@ -64,27 +68,25 @@ class Shown:
         """
         value = self.value
         for name in members:
-            try:
-                value = self._member(value, name)
-            except (LookupError, TypeError):
-                raise NoMember(name) from None
-        return self.plain(value)
+            kind: Any = type(value)
+            known = _members(kind)
+            # Nearly all ask for a member of a carrier: asked here, that costs no call.
+            value = getattr(value, str(name)) if known is not None and name in known else self._element(value, name)
+            if value is UNSEEN:
+                raise NoMember(name)
+        return value if type(value) in _AS_THEY_ARE else self.plain(value)
 
-    def _member(self, value: Any, name: str | int) -> Any:
+    def _element(self, value: Any, name: str | int) -> Any:
         kind: Any = type(value)
-        members = _members(kind)
-        if members is not None:
-            if name not in members:
-                raise LookupError(name)
-            value = getattr(value, str(name))
-        elif isinstance(value, (dict, list, tuple)):
-            value = value[name]  # type: ignore[index]
-        else:
+        if _members(kind) is not None:
+            raise NoMember(name)
+        try:
+            if isinstance(value, (dict, list, tuple)):
+                return value[name]  # type: ignore[index]
             # Sets are put in order.
-            value = self.plain(value)[name]
-        if value is UNSEEN:
-            raise LookupError(name)
-        return value
+            return self.plain(value)[name]
+        except (LookupError, TypeError):
+            raise NoMember(name) from None
 
 
 @frozen
@@ -247,9 +249,10 @@ def _rebuilt(value: Any, change: Any) -> Any:
 
 def _looked_up(ref: Ref, answers: Mapping[str, Any]) -> Any:
     step, members = _parts(ref.path)
-    if step not in answers:
-        raise UnknownReference(f"{ref.path}: no step {step!r} has answered")
-    seen = answers[step]
+    try:
+        seen = answers[step]
+    except KeyError:
+        raise UnknownReference(f"{ref.path}: no step {step!r} has answered") from None
     if isinstance(seen, Refused):
         raise RefusedReference(f"{ref.path}: step {step!r} was refused ({seen.code})")
     try:

@@ -58,6 +58,7 @@ class Ledger:
     """The state whose rows were all read when it was accepted."""
     _presented: dict[str, tuple[Record, Any]] = field(factory=dict)
     _glanced: dict[str, tuple[Record, Any]] = field(factory=dict)
+    _shown_last: dict[str, Showing] = field(factory=dict)
 
     def presented(self, key: str, record: Record) -> Any:
         """What a read of this record should show, made once for each record: records are never changed in place."""
@@ -206,7 +207,7 @@ class Ledger:
         before = self.records.get(key)
         if before is None:
             return None
-        shown_before, shown_after = Showing(before), Showing(row.record)
+        shown_before, shown_after = self._showing(key, before), self._showing(key, row.record)
         for invariant in self._invariants("step"):
             if not shown_before(invariant.reads) or not shown_after(invariant.reads):
                 continue
@@ -217,6 +218,13 @@ class Ledger:
                 return Failure((invariant.requirement,), Kind.INVARIANT, f"broken: {invariant.text}")
             committed.decision.trace.requirements.append(invariant.requirement)
         return None
+
+    def _showing(self, key: str, record: Any) -> Showing:
+        """What a record shows; that of the last one of each key is known, and comes before the next one."""
+        known = self._shown_last.get(key)
+        if known is None or known.value is not record:
+            known = self._shown_last[key] = Showing(record)
+        return known
 
     def invariants(self, read: Read) -> tuple[Failure | None, list[str]]:
         """The invariants of every record as the store shows it, and the ids of those that were asked."""

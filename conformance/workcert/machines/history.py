@@ -16,6 +16,7 @@ from workcert.machines.requests import BASE
 from workcert.references import Ref
 from workcert.run.calling import Answered
 from workspec.core.choice import UNSEEN
+from workspec.core.record import State as Records
 
 if TYPE_CHECKING:
     from workcert.run.campaign import Campaign
@@ -61,6 +62,7 @@ class WorkloadHistory:
         self.admitted: list[tuple[str, Any]] = []
         self.keys: dict[str, str] = {}
         self.held: list[Held] = []
+        self._current: tuple[Records, int, list[Held]] | None = None
         self.reports: list[Call] = []
         self.taken_over = 0
         store = self.campaign.store
@@ -131,8 +133,13 @@ class WorkloadHistory:
         """The present holder's claim of each work that is held, the newest first."""
         if not self.held:
             return []
-        newest = {held.work: held for held in self.held}
-        return [held for work, held in reversed(newest.items()) if self.facts_of(work).claim is not None]
+        # Nearly every rule asks this before it may be chosen.
+        state, number = self.execution.judge.state, len(self.held)
+        if self._current is None or self._current[0] is not state or self._current[1] != number:
+            newest = {held.work: held for held in self.held}
+            found = [held for work, held in reversed(newest.items()) if self.facts_of(work).claim is not None]
+            self._current = (state, number, found)
+        return self._current[2]
 
     def deeds(self) -> list[tuple[Held, str]]:
         """What present holders may rightly do next."""

@@ -14,6 +14,7 @@ from workcert.cases.model import Case, Header, Plain, required_abilities
 from workcert.explaining.explain import BUDGET as EXPLAIN_BUDGET
 from workcert.judge.verdict import Failure
 from workcert.run.calling import CallHung
+from workcert.run.case import run_case
 from workcert.run.engine import SHRINK_BUDGET, Options, examined, explained
 from workcert.run.events import CaseEnded, Emit, ExamplesRun, StepJudged, Verdict
 from workcert.run.execution import Execution
@@ -32,7 +33,7 @@ class StepFailed(AssertionError):  # noqa: N818 - the end of an example, not an 
 
 @define(eq=False)
 class Campaign:
-    """``suite`` names the driver in what is said of the steps."""
+    """``suite`` names the driver in what is said of the steps. ``looks_every``: as of an `Execution`."""
 
     store: StoreUnderTest
     options: Options
@@ -45,6 +46,7 @@ class Campaign:
     examples: int = 0
     steps: int = 0
     judged: bool = True
+    looks_every: int = 1
 
     def begin(self, config: Mapping[str, Any] | None = None) -> Execution:
         """An empty store, opened with what an example asks for."""
@@ -53,7 +55,7 @@ class Campaign:
         if self.examples % PROGRESS_EVERY == 0:
             self.emit(ExamplesRun(self.suite, self.examples, self.steps))
         # What failed is run again as a case, and told of then.
-        return Execution(self.store, literal=False, judged=self.judged, tells=False)
+        return Execution(self.store, literal=False, judged=self.judged, tells=False, looks_every=self.looks_every)
 
     def step(self, execution: Execution, made: list[Plain], step: Plain) -> bool:
         """Make one step; True when the example is over, because it met a requirement that is known to fail.
@@ -112,7 +114,14 @@ class Campaign:
     def _fail(self, execution: Execution, made: list[Plain], failure: Failure) -> bool:
         if failure.requirement in self.known:
             return True
-        self.failed = (case_of(execution, made, failure), failure)
+        case = case_of(execution, made, failure)
+        if self.looks_every > 1:
+            # Something may have gone wrong before it was looked at: as a case every step of it is.
+            failure = run_case(self.store, case).failure or failure
+            if failure.requirement in self.known:
+                return True
+            case = case_of(execution, made, failure)
+        self.failed = (case, failure)
         raise StepFailed(failure.text)
 
 

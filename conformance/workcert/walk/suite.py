@@ -20,6 +20,10 @@ from workcert.walk.weights import Weights
 
 STEPS: Final = {Effort.QUICK: 60, Effort.CI: 60, Effort.DEEP: 90}
 """Of one walk; the last rule may go a few steps beyond."""
+LOOKS_EVERY: Final = 8
+"""So often, in steps, a walk looks at the records that a call is not about, and at the end of it: to read all of them
+takes as long as a fifth of the rest, and what goes wrong with one stays wrong until somebody looks. A walk that fails
+is made again as a case, which looks at them after every step."""
 IDLE: Final = "pass_turn"
 """A rule for drivers that must always be offered one; a walk passes a turn by itself."""
 LEFT_BEHIND: Final = 20_000
@@ -33,7 +37,7 @@ def run_walk(store: StoreUnderTest, options: Options, emit: Emit) -> Campaign:
     began = time.perf_counter()
     wanted = options.walk_count(store.backend.binding)
     emit(SuiteStarted(store.backend.binding.name, "walk", wanted))
-    campaign = Campaign(store, options, emit, "walk")
+    campaign = campaign_of(store, options, emit)
     for number in range(wanted):
         if not campaign.goes_on:
             break
@@ -42,6 +46,11 @@ def run_walk(store: StoreUnderTest, options: Options, emit: Emit) -> Campaign:
     campaign.conclude()
     emit(SuiteEnded("walk", time.perf_counter() - began))
     return campaign
+
+
+def campaign_of(store: StoreUnderTest, options: Options, emit: Emit) -> Campaign:
+    """For walks."""
+    return Campaign(store, options, emit, "walk", looks_every=LOOKS_EVERY)
 
 
 def walk(campaign: Campaign, number: int) -> None:

@@ -55,7 +55,9 @@ class Arguments:
         for name, value in values.items():
             if not isinstance(value, str):
                 raise wrong_type(name, "a str", value)
-            self._note(name, text_fault(value))
+            # Nearly all are: asked here, that costs no call.
+            if not value.isascii():
+                self._note(name, text_fault(value))
         return self
 
     def optional_text(self, **values: object) -> Arguments:

@@ -61,7 +61,7 @@ def inspect(value: object, max_depth: int = MAX_DEPTH) -> Findings:
                 containers[id(item)] = item
             elif isinstance(item, str):
                 secret = secret or is_secret(item)
-                fault = fault or text_fault(item)
+                fault = fault if fault or item.isascii() else text_fault(item)
             elif item is not None and not isinstance(item, bool | int | float):
                 wrong_type = wrong_type or type(item).__name__
             else:

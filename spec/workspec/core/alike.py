@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from operator import attrgetter
 from types import NoneType
 from typing import Any, Final
 
@@ -20,6 +21,14 @@ _PLAIN: Final = frozenset({str, int, bool, NoneType, bytes, float})
 def members_of(kind: type) -> tuple[str, ...]:
     """The names of the members of a type of values, none where it has no named ones."""
     return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
+
+
+@cache
+def members_read_by(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+    """What gives the values of all members of a value of a type, in their order."""
+    names = members_of(kind)
+    # With one name alone an attribute getter gives no tuple, and with none there is no such getter.
+    return attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
 
 
 def shifted(value: Any, by: int, instants: Instants) -> Any:

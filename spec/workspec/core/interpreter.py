@@ -23,6 +23,7 @@ from workspec.core.outcome import (
     Outcome,
     Part,
     Refused,
+    asked_by,
     keys_of_checks,
 )
 from workspec.core.record import Record, State, copied
@@ -132,14 +133,14 @@ def _decide_operation(contract: Contract, operation: Operation, scope: Scope, wi
     if record is not None:
         scope.facts = scope.before = record.facts
     draft = Draft(contract, scope, operation.name)
-    keys = keys_of_checks(operation)
-    for position, check in enumerate(operation.checks):
-        if keys[position] in without or not _holds(check, keys[position], scope):
-            continue
-        order = (*operation.order, *check.order)
+    asked = asked_by(operation).first
+    position = _first_that_holds(asked, scope, without)
+    if position is not None:
+        key, check = asked[position]
+        order = (*operation.order, *getattr(check, "order", ()))
         if order and _others_compete(operation.checks[position + 1 :], scope):
             scope.trace.requirements.extend(order)
-        return _end_with(check, keys[position], operation, scope, draft)
+        return _end_with(check, key, operation, scope, draft)
     scope.trace.met.append((scope.key, ""))
     scope.trace.requirements.extend(operation.requirements)
     for term in operation.tells:
@@ -161,27 +162,27 @@ def _end_with(check: Check, key: str, operation: AnyOperation, scope: Scope, dra
 
 
 def _decide_batch(contract: Contract, operation: Batch, scope: Scope, without: Container[str] = ()) -> Decision:
-    keys = iter(keys_of_checks(operation))
-    for first in operation.checks:
-        key = next(keys)
-        if key not in without and _holds(first, key, scope):
-            return _end_with(first, key, operation, scope, Draft(contract, scope, operation.name))
+    asked = asked_by(operation)
+    position = _first_that_holds(asked.first, scope, without)
+    if position is not None:
+        key, first = asked.first[position]
+        return _end_with(first, key, operation, scope, Draft(contract, scope, operation.name))
     elements = list(operation.elements(scope))
     scopes = [_element_scope(scope, operation, element, index) for index, element in enumerate(elements)]
     drafts = [Draft(contract, inner, operation.name) for inner in scopes]
     alive = [True] * len(elements)
     acts = [False] * len(elements)
-    for phase in operation.phases:
-        phase_keys = [next(keys) for _ in phase.checks]
+    for phase in asked.of_elements:
         for index, inner in enumerate(scopes):
-            for check, key in zip(phase.checks, phase_keys, strict=True):
-                if not alive[index] or key in without or not _holds(check, key, inner):
-                    continue
-                if not isinstance(check, Skip):
-                    return _end_with(check, key, operation, inner, drafts[index])
-                alive[index] = False
-                drafts[index].take(check.committing)
-                acts[index] = bool(check.committing)
+            position = _first_that_holds(phase, inner, without) if alive[index] else None
+            if position is None:
+                continue
+            key, check = phase[position]
+            if not isinstance(check, Skip):
+                return _end_with(check, key, operation, inner, drafts[index])
+            alive[index] = False
+            drafts[index].take(check.committing)
+            acts[index] = bool(check.committing)
     for index, inner in enumerate(scopes):
         if alive[index]:
             scope.trace.met.append((inner.key, ""))
@@ -208,11 +209,12 @@ def _element_scope(outer: Scope, operation: Batch, element: Any, index: int) -> 
 
 
 def _decide_draw(contract: Contract, operation: Draw, scope: Scope, without: Container[str]) -> Decision:
-    keys = keys_of_checks(operation)
-    first_gate = len(operation.checks)
-    for first, key in zip(operation.checks, keys, strict=False):
-        if key not in without and _holds(first, key, scope):
-            return _end_with(first, key, operation, scope, Draft(contract, scope, operation.name))
+    asked = asked_by(operation)
+    position = _first_that_holds(asked.first, scope, without)
+    if position is not None:
+        key, first = asked.first[position]
+        return _end_with(first, key, operation, scope, Draft(contract, scope, operation.name))
+    (gate,) = asked.of_elements
     draft = Draft(contract, scope, operation.name)
     taken: list[str] = []
     for candidate in operation.order(scope):
@@ -223,16 +225,15 @@ def _decide_draw(contract: Contract, operation: Draw, scope: Scope, without: Con
         draft.turn_to(candidate)
         scope.element = candidate
         scope.settled.clear()
-        for check, key in zip(operation.gate, keys[first_gate:], strict=True):
-            if key not in without and _holds(check, key, scope):
-                draft.take(check.committing)
-                break
-        else:
-            scope.trace.met.append((candidate, ""))
-            draft.take(operation.steps)
-            taken.append(candidate)
-            scope.index = len(taken)
-            scope.trace.requirements.extend(operation.requirements)
+        position = _first_that_holds(gate, scope, without)
+        if position is not None:
+            draft.take(operation.gate[position].committing)
+            continue
+        scope.trace.met.append((candidate, ""))
+        draft.take(operation.steps)
+        taken.append(candidate)
+        scope.index = len(taken)
+        scope.trace.requirements.extend(operation.requirements)
     scope.element = tuple(taken)
     draft.take(operation.closing)
     changes = draft.changes()
@@ -241,15 +242,20 @@ def _decide_draw(contract: Contract, operation: Draw, scope: Scope, without: Con
     return Decision(operation, scope, None, (*parts, Part(None, rest, counts=False)) if rest else parts)
 
 
-def _holds(check: Check, key: str, scope: Scope) -> bool:
-    scope.owner = key
-    if not check.when.decide(scope):
-        scope.trace.passed.append(key)
-        return False
-    scope.trace.fired.append(key)
-    scope.trace.met.append((scope.key, key))
-    scope.trace.requirements.extend(check.requirements)
-    return True
+def _first_that_holds(asked: Sequence[tuple[str, Check]], scope: Scope, without: Container[str]) -> int | None:
+    """The position of the first check that holds; the trace says which were asked on the way."""
+    trace = scope.trace
+    for position, (key, check) in enumerate(asked):
+        if key in without:
+            continue
+        scope.owner = key
+        if check.when.decide(scope):
+            trace.fired.append(key)
+            trace.met.append((scope.key, key))
+            trace.requirements.extend(check.requirements)
+            return position
+        trace.passed.append(key)
+    return None
 
 
 def _others_compete(checks: Iterable[Check], scope: Scope) -> bool:

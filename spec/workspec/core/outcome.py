@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from itertools import islice
 from typing import Any, TypeAlias
 
 from attrs import frozen
 
 from workspec.core.record import Record, State
-from workspec.core.rule import AnyOperation, check_keys, checks_of
+from workspec.core.rule import AnyOperation, Batch, Check, Draw, check_keys, checks_of
 from workspec.core.scope import Scope, Trace
 
 keys_of_checks = cache(check_keys)
+
+
+@frozen(eq=False)
+class Asked:
+    """The checks of an operation with their keys: the ``first`` ones, and those of each element, phase by phase."""
+
+    first: tuple[tuple[str, Check], ...]
+    of_elements: tuple[tuple[tuple[str, Check], ...], ...]
+
+
+@cache
+def asked_by(operation: AnyOperation) -> Asked:
+    """The checks of an operation as a decision asks them."""
+    keyed = zip(keys_of_checks(operation), checks_of(operation), strict=True)
+    first = tuple(islice(keyed, len(operation.checks)))
+    phases = operation.phases if isinstance(operation, Batch) else ()
+    of_elements = tuple(tuple(islice(keyed, len(phase.checks))) for phase in phases)
+    return Asked(first, (tuple(keyed),) if isinstance(operation, Draw) else of_elements)
 
 
 @frozen

@@ -12,7 +12,7 @@ from workspec.core.record import replaced
 from workspec.core.rule import Effect, effect, ids
 from workspec.core.scope import Scope
 from workspec.workload import choices
-from workspec.workload.facts import EMPTY_LOG, Facts, Report
+from workspec.workload.facts import EMPTY_LOG, STATE_NAMES, Facts, Report
 from workspec.workload.rules import (
     DEADLINE_CONTRACT_VERSION,
     delayed_instant,
@@ -46,7 +46,7 @@ def create_record(scope: Scope) -> Changes:
             terms_of(request, scope.choose(choices.INPUT_HASH, scope)), {"input": _as_sent(scope, request.input)}
         ),
         created_at=request.created_at,
-        state=State.CREATED,
+        state=STATE_NAMES[State.CREATED],
         attempt_count=0,
         retry_count=0,
         operator_retries=0,
@@ -177,35 +177,35 @@ def _end_attempt(name: str, requirements: str, status: str | Choice, error: str 
 end_failed: Final = _end_attempt(
     "end attempt as failed",
     "WRK-FAL-06",
-    AttemptStatus.FAILED,
+    AttemptStatus.FAILED.value,
     "error",
     "the attempt FAILED now with the reported text; claim cleared",
 )
 end_succeeded: Final = _end_attempt(
     "end attempt as succeeded",
     "WRK-CMP-07",
-    AttemptStatus.SUCCEEDED,
+    AttemptStatus.SUCCEEDED.value,
     None,
     "the attempt SUCCEEDED now; claim cleared",
 )
 end_expired: Final = _end_attempt(
     "end attempt as timed out",
     "WRK-EDL-05 WRK-EDL-08",
-    AttemptStatus.TIMED_OUT,
+    AttemptStatus.TIMED_OUT.value,
     choices.EXPIRY_TEXT,
     "unless READY, the attempt TIMED_OUT now, its error naming the deadline; claim cleared",
 )
 end_timed_out: Final = _end_attempt(
     "end attempt by an actor",
     "WRK-TMO-02 WRK-TMO-03",
-    AttemptStatus.TIMED_OUT,
+    AttemptStatus.TIMED_OUT.value,
     None,
     "unless READY, the attempt TIMED_OUT now, without a text; claim cleared",
 )
 end_lost: Final = _end_attempt(
     "end attempt as lost",
     "WRK-REC-02",
-    AttemptStatus.WORKER_LOST,
+    AttemptStatus.WORKER_LOST.value,
     choices.LOSS_TEXT,
     "the attempt WORKER_LOST now; claim cleared",
 )

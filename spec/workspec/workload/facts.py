@@ -59,6 +59,10 @@ class Report:
     effect: str | None
 
 
+STATE_NAMES: Final[Mapping[str, str]] = {state: state.value for state in State}
+"""By state its name as a plain text: so the vocabulary has it, and so stores have it, in event after event."""
+
+
 @frozen(slots=False)
 class Facts:
     """``attempt`` is the open attempt, held exactly while a claim is; ended ones are in the log. ``ready_at`` is the
@@ -85,6 +89,7 @@ class Facts:
 
     def moved(self, target: str, now_s: int, actor: str, evidence: Mapping[str, str]) -> dict[str, Any]:
         """The changes of one state change, its event included (WRK-GEN-06)."""
+        target = STATE_NAMES[target]
         event = Event(self.event_count + 1, self.state, target, actor, now_s, evidence)
         changes = {"state": target, "event_count": self.event_count + 1, "log.history": event}
         return changes | {"ready_at": now_s} if target == State.READY else changes

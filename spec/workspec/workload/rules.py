@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-from workspec.core.alike import members_of
+from workspec.core.alike import members_read_by
 from workspec.workload.facts import Terms
 from workspec.workload.vocabulary import AdmissionRequest, Json, RetryPolicy, Timeouts
 
@@ -243,6 +243,5 @@ def holds_sound_leaves(carrier: Any) -> bool:
         elif isinstance(item, list | tuple | frozenset):
             pending.extend(item)
         elif item is not None:
-            names = members_of(type(item))  # type: ignore[arg-type]
-            pending.extend([getattr(item, name) for name in names])
+            pending.extend(members_read_by(type(item))(item))  # type: ignore[arg-type]
     return True
