@@ -57,6 +57,8 @@ LATE = [
     (JOBS, "write_job_output", Way.RETURNED),
     (JOBS, "ack", Way.MADE_ANEW),
     (JOBS, "reclaim_expired", Way.RETURNED),
+    (JOBS, "claim_duty", Way.MADE_ANEW),
+    (JOBS, "release_duty", Way.MADE_ANEW),
     (WORKLOAD, "heartbeat", Way.RETURNED),
     (WORKLOAD, "complete", Way.RETURNED),
 ]
@@ -124,6 +126,17 @@ def test_every_call_under_a_lease_has_its_chain() -> None:
     assert {f"jobs/{each}-record-{way}" for each in under_lease for way in Way} <= names
     under_claim = {"heartbeat", "start", "checkpoint", "complete", "fail"}
     assert {f"workload/{each}-record-returned" for each in under_claim} <= names
+
+
+def test_a_record_without_a_state_is_away_meanwhile_and_what_tells_comes_afterwards() -> None:
+    """No call reads a duty: who holds it is told by another one that wants it."""
+    case = named("jobs/release-duty-record-made-anew")
+    step = held(case)
+    assert [call.call for call in step.during] == ["release_duty", "claim_duty"]
+    assert step.frozen.args["holder"] != step.during[-1].args["holder"]
+    assert [call.call for call in case.steps[case.steps.index(step) + 1 :]] == ["claim_duty"]
+    of_settings = [case for case in kept("jobs") if "queue-record" in case.header.name or "rate" in case.header.name]
+    assert not any("-record-" in case.header.name for case in of_settings), "a setting is never taken away"
 
 
 @pytest.mark.parametrize("binding", [JOBS, WORKLOAD], ids=["jobs", "workload"])

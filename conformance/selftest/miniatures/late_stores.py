@@ -17,8 +17,8 @@ WAITING: Final = frozenset({"pending", "scheduled", "available", "retryable"})
 
 @define(eq=False)
 class ByState(SqlHandle):
-    """One operation decides before its transaction, and in it asks of each row for its state alone. With ``fenced`` it
-    asks whether the row is the one that it has read."""
+    """One operation decides before its transaction, and in it asks of each row for its state alone, or whether it is
+    there. With ``fenced`` it asks whether the row is the one that it has read."""
 
     operation: str = field(kw_only=True)
     fenced: bool = field(kw_only=True, default=False)
@@ -45,7 +45,12 @@ class ByState(SqlHandle):
     def _is_the_same(self, early: State, present: State, key: str) -> bool:
         if self.fenced:
             return early.get(key) == present.get(key)
-        return _state(early, key) == _state(present, key)
+        return _looks(early, key) == _looks(present, key)
+
+
+def _looks(state: State, key: str) -> Any:
+    """What is asked of a row: its state, or, where rows of its kind have none, whether it is there."""
+    return (key in state, _state(state, key))
 
 
 def _state(state: State, key: str) -> Any:

@@ -2,6 +2,8 @@
 
 A call that has looked at the record before it is held, and afterwards asks for its state alone, takes what it finds for
 what it had seen. No single call shows that: the record must be given back and taken anew, or deleted and made again.
+A record that has no state, such as a duty, looks the same whenever it is there: it comes back when it has been away.
+
 A search folds such records into one, so that chains are searched on real ones, from the states that it has reached.
 """
 
@@ -10,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 from attrs import define, evolve, field, frozen
 
-from workcert.adversity.interleavings.meetings import Acting, Cells, acting_in, fewest, needed_for
+from workcert.adversity.interleavings.acting import Acting, Cells, acting_in, fewest, leaves_under, needed_for
 from workcert.adversity.interleavings.offering import Offering, Source, changed_keys, has_state, made, state_after
 from workcert.binding import Binding
 from workcert.search.breadth import Breadth
@@ -53,17 +55,22 @@ TITLES: Final[Mapping[Way, str]] = {
 }
 
 
+Kind: TypeAlias = tuple[bool, str]
+"""Of a record: whether it has no state, and the name of what its facts are; those that have one come first."""
+
+
 @frozen
 class Chain:
     """``held``: the path to the call that is held; ``others``: what comes between, after which that call leaves the
     record alone; ``then``: the same made by whom the record belongs to now, who may have lost it to the call that was
-    held. ``distance``: how many members of the record tell that it is not the same. ``needs``: the profiles
-    that a store must claim."""
+    held. ``of``: the kind of the record. ``distance``: how many of its members tell that it is not the same.
+    ``needs``: the profiles that a store must claim."""
 
     held: Path
     others: tuple[Step, ...]
     then: tuple[Step, ...]
     way: Way
+    of: Kind
     needs: frozenset[str]
     cells: Cells
     distance: int
@@ -102,23 +109,38 @@ def chains(binding: Binding, searches: Sequence[Breadth]) -> tuple[Chain, ...]:
     offering = Offering(binding, [each.configuration for each in searches])
     found: dict[Hashable, list[Chain]] = {}
     fruitful: dict[Hashable, int] = {}
-    fruit = _Fruit()
+    fruit: dict[Kind, _Fruit] = {}
+    coming_back = frozenset().union(*map(_coming_back, searches))
     for breadth in searches:
-        for chain in _Chains(binding, breadth, offering, fruit, fruitful).found():
-            found.setdefault((chain.name, chain.cells, chain.way), []).append(chain)
+        for chain in _Chains(binding, breadth, offering, fruit, fruitful, coming_back).found():
+            found.setdefault((chain.name, chain.cells, chain.way, chain.of), []).append(chain)
     return tuple(chain for key in sorted(found, key=str) for chain in fewest(sorted(found[key], key=_order)))
 
 
 def chosen_chains(found: Iterable[Chain]) -> tuple[tuple[Chain, ...], ...]:
-    """Of each operation one for each way; each again for stores that claim less, what needs most of them first."""
-    best: dict[tuple[str, Way], list[Chain]] = {}
+    """Of each operation one for each way and kind of record; each again for stores that claim less, what needs most of
+    them first."""
+    best: dict[tuple[str, Way, Kind], list[Chain]] = {}
     for chain in sorted(found, key=_order):
-        best.setdefault((chain.name, chain.way), []).append(chain)
+        best.setdefault((chain.name, chain.way, chain.of), []).append(chain)
     return tuple(tuple(fewest(best[key])) for key in sorted(best))
 
 
 def _order(chain: Chain) -> Any:
     return chain.order
+
+
+def _kind(record: Record) -> Kind:
+    return not has_state(record), type(record.facts).__name__
+
+
+def _coming_back(breadth: Breadth) -> frozenset[Kind]:
+    """The kinds of records that can look the same again: those that have a state, and those that calls take away."""
+    kinds = {key: _kind(record) for key, record in breadth.records.found if key}
+    parts = (part for offered in breadth.memo.roots.values() for part in offered.parts)
+    changes = (change for part in parts for leaf in leaves_under(part.root) for change in leaf.changes or ())
+    taken = {breadth.configuration.keys[place] for place, number in changes if number == ABSENT}
+    return frozenset(kind for key, kind in kinds.items() if not kind[0] or key in taken)
 
 
 @define(eq=False)
@@ -128,8 +150,9 @@ class _Chains:
     binding: Binding
     breadth: Breadth
     offering: Offering
-    fruit: _Fruit
+    fruit: dict[Kind, _Fruit]
     fruitful: dict[Hashable, int]
+    coming_back: frozenset[Kind]
     levels: dict[tuple[int, str], _Levels] = field(factory=dict)
 
     def found(self) -> Iterator[Chain]:
@@ -138,43 +161,53 @@ class _Chains:
         tried: set[Hashable] = set()
         for number in range(breadth.looked_at):
             state = breadth.states[number]
-            for acting, place in self._beginnings(state):
-                group = (acting.name, acting.cells)
+            for acting, place, kind in self._beginnings(state):
+                group = (acting.name, acting.cells, kind)
                 beginning = (*group, place, state[place])
                 enough = in_vain.get(group, 0) >= MOST_BEGINNINGS or self.fruitful.get(group, 0) >= MOST_BEGINNINGS
                 if enough or beginning in tried:
                     continue
                 tried.add(beginning)
-                found = list(self._from(number, acting, breadth.needs.names(needed[number] | acting.needs)))
+                found = list(self._from(number, acting, kind, breadth.needs.names(needed[number] | acting.needs)))
                 counted = self.fruitful if found else in_vain
                 counted[group] = counted.get(group, 0) + 1
                 yield from found
 
-    def _beginnings(self, state: Numbers) -> Iterator[tuple[Acting, int]]:
-        """Calls that write a record which has a state, with its place."""
+    def _beginnings(self, state: Numbers) -> Iterator[tuple[Acting, int, Kind]]:
+        """Calls that write a record which may come back, with its place."""
         for acting in acting_in(self.breadth, state):
             for place in () if acting.refused else sorted(acting.writes):
-                if state[place] != ABSENT and has_state(self.breadth.records.record(state[place])):
-                    yield acting, place
+                record = self.breadth.records.record(state[place])
+                if record is not None and _kind(record) in self.coming_back:
+                    yield acting, place, _kind(record)
 
-    def _from(self, number: int, acting: Acting, needs: frozenset[str]) -> Iterator[Chain]:
+    def _from(self, number: int, acting: Acting, kind: Kind, needs: frozenset[str]) -> Iterator[Chain]:
         contract = self.binding.contract
         way = (number, acting.place, acting.which)
         held = path_to(self.breadth, way)
         state = state_after(contract, held.steps[:-1])
         call, at = held.steps[-1].call, held.steps[-1].at
         first = made(contract, state, call, at)
-        for key in () if first is None else sorted(changed_keys(state, first.state)):
+        if first is None:
+            return
+        for key in sorted(changed_keys(state, first.state)):
             record = state.get(key)
-            if record is None or not has_state(record):
+            if record is None or _kind(record) != kind:
                 continue
             levels = self._levels(number, key, state, instant_before(self.breadth, way))
-            yield from self._shortest(levels, held, record, acting.cells, needs)
+            yield from self._shortest(levels, held, first.state.get(key), record, acting.cells, needs)
 
     def _shortest(
-        self, levels: _Levels, held: Path, record: Record, cells: Cells, needs: frozenset[str]
+        self,
+        levels: _Levels,
+        held: Path,
+        written: Record | None,
+        record: Record,
+        cells: Cells,
+        needs: frozenset[str],
     ) -> Iterator[Chain]:
-        """Those of the first level that has any, for each way in which the record comes back."""
+        """Those of the first level that has any, for each way in which the record comes back. ``written``: what
+        the held call makes of it where nothing comes between."""
         call, at = held.steps[-1].call, held.steps[-1].at
         left = set(Way)
         for length in range(MOST_CALLS):
@@ -186,8 +219,9 @@ class _Chains:
                     continue
                 every = needs | end.needs
                 distance = _distance(record.facts, end.record.facts)
-                then = self._then(end, levels.key, call.name)
-                chain = Chain(evolve(held, needs=every), end.steps, then, how, every, cells, distance)
+                late = {each: one for each, one in {**end.state, levels.key: written}.items() if one is not None}
+                then = self._then(end, levels.key, call.name) or self._telling(end, levels.key, behind.state, late)
+                chain = Chain(evolve(held, needs=every), end.steps, then, how, _kind(record), every, cells, distance)
                 found.setdefault(how, []).append(chain)
             left -= found.keys()
             for each in found.values():
@@ -208,6 +242,21 @@ class _Chains:
                 return (Step(call, at),)
         return ()
 
+    def _telling(self, end: _Node, key: str, right: State, late: State) -> tuple[Step, ...]:
+        """Where the record cannot be read, the first call that is answered otherwise if the held one has written late,
+        and needs nothing more."""
+        contract = self.binding.contract
+        calls = () if self.binding.legible(key) else self.offering.by_others(right, key, end.now, lambda _source: True)
+        for _source, call in calls:
+            at = contract.instant(call, end.now)
+            done, wrong = (made(contract, state, call, at) for state in (right, late))
+            if done is None or wrong is None or done.outcome == wrong.outcome:
+                continue
+            needs = profiles_needed(self.binding, call, right, done, changed_keys(right, done.state))
+            if needs <= end.needs | self._own(call.name):
+                return (Step(call, at),)
+        return ()
+
     def _own(self, name: str) -> frozenset[str]:
         """The profile that brings an operation."""
         found = (profile for profile, names in self.binding.profile_methods.items() if name in names)
@@ -216,14 +265,17 @@ class _Chains:
     def _levels(self, number: int, key: str, state: State, now: int) -> _Levels:
         known = self.levels.get((number, key))
         if known is None:
-            begin = _Node(state, now, (), frozenset(), state.get(key))
-            known = self.levels[number, key] = _Levels(self.binding, self.offering, self.fruit, key, begin)
+            record = state[key]
+            begin = _Node(state, now, (), frozenset(), record)
+            fruit = self.fruit.setdefault(_kind(record), _Fruit())
+            known = self.levels[number, key] = _Levels(self.binding, self.offering, fruit, key, begin)
         return known
 
 
 @define(eq=False)
 class _Fruit:
-    """What calls of a source have come to in a state of a record, so that those which are alike are made once."""
+    """What calls of a source have come to in a state of a record of one kind, so that those which are alike are made
+    once."""
 
     tried: dict[tuple[Source, str], int] = field(factory=dict)
     leading: dict[tuple[str, str, str], list[Source]] = field(factory=dict)

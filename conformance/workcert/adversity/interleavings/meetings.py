@@ -1,31 +1,39 @@
-"""Where two operations meet: states of a search in which both would act, and one may change what the other does.
-
-A search walks on folded records and remembers what each call reads and writes of them, so that whether two calls can
-meet in a state is looked up there.
-"""
+"""Where two operations meet: states of a search in which both would act, and one may change what the other does."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import product
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
+from workcert.adversity.interleavings.acting import (
+    Acting,
+    Cells,
+    Leaves,
+    acting_in,
+    behind,
+    fewest,
+    is_pass,
+    needed_for,
+    stopped_by,
+)
+from workcert.adversity.interleavings.showing import Shown, shown_after
 from workcert.binding import Binding
-from workcert.cases.contracts import contracts
 from workcert.search.breadth import Breadth, Way
-from workcert.search.memo import Node, Numbers, Offered
-from workcert.search.needs import Needs, covers
+from workcert.search.memo import Numbers
+from workcert.search.needs import Needs
 from workcert.search.path import Path, path_to
-from workcert.search.targets import CELL, CHECK, ERROR, Raw
+from workcert.search.targets import CELL, NO_RECORD
 from workspec.core.configuration import Configuration
-from workspec.core.rule import Batch, Draw
 
 MOST_STATES: Final = 2000
 """Of each configuration. Pairs that meet do so early: what is reached late differs in what the two leave alone."""
-
-Cells: TypeAlias = tuple[Raw, ...]
+FURTHER: Final = 4
+"""Times as many, where a configuration offers an operation that comes to nothing anywhere before."""
+MOST_UNSEEN: Final = 20
+"""States in which two calls are looked at that come to the same in each, as long as what they do there is not seen."""
 
 
 @frozen
@@ -34,8 +42,9 @@ class Meeting:
     but for the last step; ``reads``: the paths to what shows afterwards what no record shows. ``needs``: the profiles
     that a store must claim.
 
-    ``kind``: what each does there. ``errors``: what each is refused with that succeeds there, once the other has been
-    made. ``one_record``: both write the same.
+    ``kind``: what each does there. ``stops``: the checks that end each of them once the other has been made, and did
+    not end it before. ``one_record``: both write the same. ``seen``: how many of both would be seen to have written
+    over the other.
     """
 
     held: Path
@@ -43,53 +52,15 @@ class Meeting:
     reads: tuple[Path, ...]
     needs: frozenset[str]
     kind: tuple[Cells, Cells]
-    errors: tuple[Cells, Cells]
+    stops: tuple[Cells, Cells]
     both_succeed: bool
     both_act: bool
     one_record: bool
+    seen: int = 0
 
     @property
     def names(self) -> tuple[str, str]:
         return self.held.steps[-1].call.name, self.other.steps[-1].call.name
-
-
-@frozen(eq=False)
-class Acting:
-    """A call as it would go in a state."""
-
-    place: int
-    which: int
-    offered: Offered
-    leaves: tuple[Node, ...]
-    reads: frozenset[int]
-    writes: frozenset[int] = field(init=False)
-    needs: int = field(init=False)
-    cells: Cells = field(init=False)
-    refused: bool = field(init=False)
-
-    @writes.default
-    def _written(self) -> frozenset[int]:
-        return frozenset(place for leaf in self.leaves for place, _number in leaf.changes or ())
-
-    @needs.default
-    def _needed(self) -> int:
-        needs = 0
-        for leaf in self.leaves:
-            needs |= leaf.needs
-        return needs
-
-    @cells.default
-    def _cells(self) -> Cells:
-        acting = (leaf for leaf in self.leaves if leaf.changes) if self.writes else self.leaves
-        return tuple(dict.fromkeys(target for leaf in acting for target in leaf.targets if target[0] == CELL))
-
-    @refused.default
-    def _refused(self) -> bool:
-        return any(map(_errors, self.leaves))
-
-    @property
-    def name(self) -> str:
-        return self.offered.call.name
 
 
 def searched(
@@ -100,13 +71,32 @@ def searched(
     Args:
         binding: the contract and what the kit knows of it.
         configurations: in the order in which they count.
-        limit: how many states of each to look at.
+        limit: how many states of each to look at, and of some `FURTHER` times as many.
     """
     ordered = sorted(configurations, key=lambda each: each.aside)
-    searches = tuple(Breadth(binding.contract, each, limit, needs=Needs(binding)) for each in ordered)
-    for breadth in searches:
-        breadth.run()
-    return searches
+    searches = [_run(binding, each, limit) for each in ordered]
+    acting = frozenset().union(*map(_acting, searches))
+    late = [not _offered(each) <= acting for each in searches]
+    further = limit * FURTHER
+    return tuple(
+        _run(binding, each.configuration, further) if is_late and each.is_full else each
+        for each, is_late in zip(searches, late, strict=True)
+    )
+
+
+def _run(binding: Binding, configuration: Configuration, limit: int) -> Breadth:
+    breadth = Breadth(binding.contract, configuration, limit, needs=Needs(binding))
+    breadth.run()
+    return breadth
+
+
+def _offered(breadth: Breadth) -> frozenset[str]:
+    return frozenset(breadth.contract.resolved(each.call).name for each in breadth.memo.roots.values())
+
+
+def _acting(breadth: Breadth) -> frozenset[str]:
+    """Operations that come to a record which no check keeps from them."""
+    return frozenset(name[1] for kind, name in breadth.found if kind == CELL and not name[2])
 
 
 def meetings(binding: Binding, searches: Iterable[Breadth]) -> tuple[Meeting, ...]:
@@ -120,137 +110,45 @@ def meetings(binding: Binding, searches: Iterable[Breadth]) -> tuple[Meeting, ..
 
 def _add_those_in(breadth: Breadth, binding: Binding, found: dict[Hashable, list[Meeting]]) -> None:
     claimed = needed_for(breadth)
-    looked_at: set[Hashable] = set()
+    tries: dict[Hashable, int] = {}
     for number in range(breadth.looked_at):
-        acting = [each for each in acting_in(breadth, breadth.states[number]) if each.writes or _is_pass(breadth, each)]
+        acting = [each for each in acting_in(breadth, breadth.states[number]) if each.writes or is_pass(breadth, each)]
         for first, second in product(acting, acting):
             ends = (first.offered, *first.leaves, second.offered, *second.leaves)
             needs = claimed[number] | first.needs | second.needs
-            if not first.writes or (second.writes and first.name > second.name) or (*ends, needs) in looked_at:
+            # Two calls that come to the same ends do the same to each other, as far as anybody wants to know here; but
+            # where it cannot be seen what they have done, it may be where there is more beside them.
+            left = tries.setdefault((*ends, needs), MOST_UNSEEN)
+            if not first.writes or (second.writes and first.name > second.name) or not left:
                 continue
-            # Two calls that come to the same ends do the same to each other, as far as anybody wants to know here.
-            looked_at.add((*ends, needs))
-            errors = _meet(breadth, breadth.states[number], first, second)
-            if errors is None:
+            tries[*ends, needs] = 0
+            behind_each = _meet(breadth, breadth.states[number], first, second)
+            if behind_each is None:
                 continue
+            shown = shown_after(breadth, binding, breadth.states[number], (first, second), behind_each, needs)
+            if shown.unseen:
+                tries[*ends, needs] = left - 1
             one_record = not first.writes.isdisjoint(second.writes)
-            known = found.setdefault((first.name, second.name, first.cells, second.cells, errors, one_record), [])
-            if not any(each.needs <= breadth.needs.names(needs) for each in known):
-                known.append(_meeting(breadth, binding, number, first, second, errors, needs))
-
-
-class Needy(Protocol):
-    """Something for which a store must claim profiles."""
-
-    @property
-    def needs(self) -> frozenset[str]: ...
-
-
-Needing = TypeVar("Needing", bound=Needy)
-
-
-def fewest(ordered: Iterable[Needing]) -> list[Needing]:
-    """Those that no earlier one stands for with what it needs."""
-    kept: list[Needing] = []
-    for one in ordered:
-        if not any(each.needs <= one.needs for each in kept):
-            kept.append(one)
-    return kept
-
-
-def needed_for(breadth: Breadth) -> dict[int, int]:
-    """By the number of a state what is needed to reach it."""
-    found: dict[int, int] = {}
-    for claimed, seen in breadth.closed.items():
-        for number in seen.values():
-            if number not in found or covers(found[number], claimed):
-                found[number] = claimed
-    return found
-
-
-def acting_in(breadth: Breadth, state: Numbers) -> Iterator[Acting]:
-    """The calls that can be held or made meanwhile in a state."""
-    known = contracts()[breadth.contract.name].calls
-    for place, record in enumerate((0, *state)):
-        for which, offered in enumerate(breadth.calls_in(place, record)):
-            if known[offered.call.name].inside:
+            stops = _stops(first, behind_each[0]), _stops(second, behind_each[1])
+            known = found.setdefault((first.name, second.name, first.cells, second.cells, stops, one_record), [])
+            names = breadth.needs.names(needs)
+            if any(each.needs <= names and each.seen >= shown.seen for each in known):
                 continue
-            ends = [_end(breadth, part.root, state) for part in offered.parts]
-            if any(end is None for end in ends):
-                continue
-            leaves = tuple(end[0] for end in ends if end is not None)
-            reads = frozenset(read for end in ends if end is not None for read in end[1])
-            yield Acting(place, which, offered, leaves, reads)
-
-
-def _end(breadth: Breadth, root: Node, state: Numbers) -> tuple[Node, frozenset[int]] | None:
-    """The leaf of a decision, and the places that it reads on the way."""
-    node, reads = root, set[int]()
-    while node.changes is None:
-        reads.add(node.place)
-        following = node.branches.get(state[node.place]) if node.place >= 0 else None
-        if following is None and node.place >= 0:
-            following = node.by_value.get(breadth.records.part(state[node.place], node.part))
-        if following is None:
-            return None
-        node = following
-    return node, frozenset(reads)
-
-
-def _is_pass(breadth: Breadth, acting: Acting) -> bool:
-    return isinstance(breadth.contract.operation(breadth.contract.resolved(acting.offered.call).name), Batch | Draw)
-
-
-def _meet(breadth: Breadth, state: Numbers, first: Acting, second: Acting) -> tuple[Cells, Cells] | None:
-    """What each is refused with once the other has been made; None where neither makes a difference to the other."""
-    if not second.writes:
-        comes_by = not first.refused and not first.writes.isdisjoint(second.reads)
-        return ((), ()) if comes_by else None
-    ends = [_after(breadth, state, one, other) for one, other in ((second, first), (first, second))]
-    unchanged = all(
-        found.changes == leaf.changes and _errors(found) == _errors(leaf)
-        for each, leaves in zip((first, second), ends, strict=True)
-        for found, leaf in zip(leaves, each.leaves, strict=True)
-    )
-    if unchanged and first.writes.isdisjoint(second.writes):
-        return None
-    of_first, of_second = (tuple(error for leaf in leaves for error in _errors(leaf)) for leaves in ends)
-    return of_first, of_second
-
-
-def _after(breadth: Breadth, state: Numbers, made: Acting, then: Acting) -> tuple[Node, ...]:
-    """The ends of a call when another has been made before it."""
-    if made.writes.isdisjoint(then.reads):
-        return then.leaves
-    after = list(state)
-    for leaf in made.leaves:
-        for place, number in leaf.changes or ():
-            after[place] = number
-    memo, numbers = breadth.memo, tuple(after)
-    return tuple(memo.follow(part.root, numbers) or memo.decide(part, numbers).leaf for part in then.offered.parts)
-
-
-def _errors(leaf: Node) -> Cells:
-    """What a call is refused with, and the check that refuses it: one code may stand for several guards."""
-    refused = any(target[0] == ERROR for target in leaf.targets)
-    return tuple(target for target in leaf.targets if target[0] in (CHECK, ERROR)) if refused else ()
+            known[:] = [each for each in known if not (names <= each.needs and shown.seen >= each.seen)]
+            known.append(_meeting(breadth, number, (first, second), stops, shown, needs))
 
 
 def _meeting(
     breadth: Breadth,
-    binding: Binding,
     number: int,
-    first: Acting,
-    second: Acting,
-    errors: tuple[Cells, Cells],
+    pair: tuple[Acting, Acting],
+    stops: tuple[Cells, Cells],
+    shown: Shown,
     needs: int,
 ) -> Meeting:
-    hidden = frozenset(
-        place for place in first.writes | second.writes if not binding.legible(breadth.configuration.keys[place])
-    )
+    first, second = pair
     names = breadth.needs.names(needs)
-    shown = list(_showing(breadth, binding, breadth.states[number], hidden, needs)) if hidden else []
-    ways: list[Way] = [(number, each.place, each.which) for each in (first, second, *shown)]
+    ways: list[Way] = [(number, *way) for way in (*((each.place, each.which) for each in pair), *shown.ways)]
     held, other, *reads = (evolve(path_to(breadth, way), needs=names) for way in ways)
     return Meeting(
         held,
@@ -258,40 +156,57 @@ def _meeting(
         tuple(reads),
         names,
         (first.cells, second.cells),
-        errors,
+        stops,
         both_succeed=not first.refused and not second.refused,
         both_act=bool(second.writes),
         one_record=not first.writes.isdisjoint(second.writes),
+        seen=shown.seen,
     )
 
 
-def _showing(
-    breadth: Breadth, binding: Binding, state: Numbers, hidden: frozenset[int], needs: int
-) -> Iterator[Acting]:
-    """The first of each kind of reading that comes to one of these records and needs no more than is needed anyway."""
-    told: set[str] = set()
-    for which, offered in enumerate(breadth.calls_in(0, 0)):
-        ends = [_end(breadth, part.root, state) for part in offered.parts]
-        if offered.call.name not in binding.reads or offered.call.name in told or None in ends:
-            continue
-        found = [end for end in ends if end is not None]
-        reading = Acting(0, which, offered, tuple(leaf for leaf, _ in found), frozenset().union(*(r for _, r in found)))
-        if not reading.refused and not hidden.isdisjoint(reading.reads) and covers(needs, reading.needs):
-            told.add(offered.call.name)
-            yield reading
+def _meet(breadth: Breadth, state: Numbers, first: Acting, second: Acting) -> tuple[Leaves, Leaves] | None:
+    """What each comes to once the other has been made; None where neither makes a difference to the other."""
+    if not second.writes:
+        comes_by = not first.refused and not first.writes.isdisjoint(second.reads)
+        return (first.leaves, second.leaves) if comes_by else None
+    ends = behind(breadth, state, second, first), behind(breadth, state, first, second)
+    unchanged = all(
+        found.changes == leaf.changes and stopped_by(found) == stopped_by(leaf)
+        for each, leaves in zip((first, second), ends, strict=True)
+        for found, leaf in zip(leaves, each.leaves, strict=True)
+    )
+    return None if unchanged and first.writes.isdisjoint(second.writes) else ends
+
+
+def _stops(acting: Acting, leaves: Leaves) -> Cells:
+    """The checks that end a call behind the other, and did not end it in the state itself."""
+    pairs = zip(acting.leaves, leaves, strict=True)
+    return tuple(target for leaf, found in pairs for target in stopped_by(found) if target not in stopped_by(leaf))
 
 
 def chosen(found: Sequence[Meeting]) -> tuple[tuple[Meeting, ...], ...]:
-    """Of each pair one meeting, the one that shows most: both succeed and act, and it is near. One more for each set of
-    checks that refuse one of both behind the other, and for a pass that finds something only because it comes
-    between. Each again for stores that claim less, the one first that needs most to be claimed.
+    """Of each pair one meeting, the one that shows most: both succeed and act, what each has written can be seen, and
+    it is near. One more for each set of checks that end one of both behind the other, for both making a record instead
+    of writing one that is there, and for a pass that finds something only because it comes between. Each again for
+    stores that claim less, the one first that needs most to be claimed.
     """
     best: dict[Hashable, list[Meeting]] = {}
-    for meeting in sorted(found, key=lambda each: (not each.both_succeed, not each.one_record, len(each.held.steps))):
-        refusals = _refusals(meeting) if meeting.both_succeed and meeting.both_act else frozenset()
-        best.setdefault((*sorted(meeting.names), meeting.both_act, *sorted(refusals)), []).append(meeting)
+    for meeting in sorted(found, key=_order):
+        is_full = meeting.both_succeed and meeting.both_act
+        stops = _names_of(meeting.stops) if is_full else frozenset()
+        makes = is_full and meeting.one_record and _makes_one(meeting)
+        best.setdefault((*sorted(meeting.names), meeting.both_act, makes, *sorted(stops)), []).append(meeting)
     return tuple(tuple(fewest(best[key])) for key in sorted(best, key=str))
 
 
-def _refusals(meeting: Meeting) -> frozenset[str]:
-    return frozenset(name[-1] for each in meeting.errors for _kind, name in each)
+def _makes_one(meeting: Meeting) -> bool:
+    """Its key alone guards a record that is made; nothing guards so one that is there."""
+    return any(state == NO_RECORD for each in meeting.kind for _kind, (state, *_rest) in each)
+
+
+def _order(meeting: Meeting) -> Any:
+    return not meeting.both_succeed, not meeting.one_record, -meeting.seen, len(meeting.held.steps)
+
+
+def _names_of(stops: tuple[Cells, Cells]) -> frozenset[str]:
+    return frozenset(name[-1] for each in stops for _kind, name in each)

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from attrs import evolve, field, frozen
 
-from workcert.adversity.interleavings.meetings import Acting, Meeting, acting_in, fewest, needed_for
+from workcert.adversity.interleavings.acting import Acting, acting_in, fewest, needed_for
+from workcert.adversity.interleavings.meetings import Meeting
 from workcert.adversity.interleavings.offering import Offering, made, shown, state_after
 from workcert.binding import Binding
 from workcert.search.breadth import Breadth
