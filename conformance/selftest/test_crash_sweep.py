@@ -9,8 +9,10 @@ from attrs import frozen
 
 from workcert.adversity import run_part
 from workcert.adversity.crashes import CRASHES
+from workcert.adversity.crashes.richer import richer
 from workcert.adversity.crashes.sweep import kill_each
-from workcert.adversity.crashes.targets import targets
+from workcert.adversity.crashes.targets import pairs_by_way, targets
+from workcert.adversity.interleavings.meetings import searched
 from workcert.adversity.writing import Pair, covering, pairs_in
 from workcert.backends.registry import BackendError, LoadedBackend, find
 from workcert.cases import parse, write
@@ -21,6 +23,7 @@ from workcert.run.case import run_case
 from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
+from workcert.search.command import CONFIGURATIONS
 
 STORES = Path(__file__).parent / "crashing" / "stores.py"
 
@@ -169,3 +172,14 @@ def test_every_two_members_that_a_call_writes_are_written_by_one_that_is_killed(
         told = told or written
     assert told == written
     assert sum(map(len, told.values())) > 5_000
+
+
+@pytest.mark.parametrize("sqlite", find("sqlite"), ids=lambda each: each.binding.name)
+def test_a_search_finds_no_call_that_writes_more_than_those_that_are_killed(sqlite: LoadedBackend) -> None:
+    searches = searched(sqlite.binding, CONFIGURATIONS[sqlite.binding.name], 300)
+    known: dict[str, set[Pair]] = {}
+    for target in targets(sqlite):
+        known.setdefault(target.way, set()).update(target.pairs)
+    assert [case.header.name for case in richer(sqlite.binding, searches, known)] == []
+    of_cases = pairs_by_way(sqlite.binding.name)
+    assert list(richer(sqlite.binding, searches, of_cases)), "a search finds some that no other case makes"

@@ -19,7 +19,8 @@ from workspec.core.record import Record, State
 
 Member: TypeAlias = tuple[str, ...]
 """The kind of a record, whether it is made, kept or taken away, and the way to a member of it; for the state of a
-record also what it becomes, since each has effects of its own. The places of elements in a list do not count."""
+record also what it was and what it becomes, since each has effects of its own. The places of elements in a list do
+not count."""
 Written: TypeAlias = tuple[frozenset[Member], ...]
 """The members that a call writes, of each record that it writes."""
 Pair: TypeAlias = tuple[Member, Member, bool]
@@ -36,13 +37,21 @@ T = TypeVar("T")
 
 def written(before: State, after: State) -> Written:
     """What lies between two states; records that are made anew as they were are none."""
-    found = (
-        members_between(before.get(key), after.get(key))
-        for key in {*before, *after}
-        if before.get(key) is not after.get(key)
-    )
-    ordered = sorted(filter(None, found), key=sorted)
+    changed = (key for key in {*before, *after} if before.get(key) is not after.get(key))
+    return tidied(members_between(before.get(key), after.get(key)) for key in changed)
+
+
+def tidied(records: Iterable[frozenset[Member]]) -> Written:
+    """In an order of their own, without those in which nothing differs."""
+    ordered = sorted(filter(None, records), key=sorted)
     return tuple(each for number, each in enumerate(ordered) if ordered[:number].count(each) < MOST_ALIKE)
+
+
+def way_of(call: str, operation: str, refusal: str) -> str:
+    """What the rules call a call, with the refusal that writes something all the same. A store has each method made by
+    itself, even where the rules have one operation for two."""
+    name = operation if operation.split()[0] == call else call
+    return f"{name}, refused as {refusal}" if refusal else name
 
 
 def members_between(before: Record | None, after: Record | None) -> frozenset[Member]:
@@ -52,7 +61,7 @@ def members_between(before: Record | None, after: Record | None) -> frozenset[Me
     here = after or before
     if here is None:
         return frozenset()
-    becomes = (str(other.get((STATE,))),) if after is not None else ()
+    becomes = (str(one.get((STATE,), "")), str(other.get((STATE,), "")))
     head = (type(here.facts).__name__, MADE if before is None else KEPT if after is not None else TAKEN)
     named = (tuple(part for part in way if isinstance(part, str)) for way in ways)
     return frozenset((*head, *names, *(becomes if names == (STATE,) else ())) for names in named)

@@ -3,24 +3,26 @@ calls writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
 import attrs
 from attrs import frozen
 
+from workcert.adversity.crashes.richer import richer_cases
 from workcert.adversity.crashes.telling import Asked, telling
 from workcert.adversity.interleavings.offering import changed_keys
-from workcert.adversity.steps import renamed
+from workcert.adversity.steps import renamed, slug
 from workcert.adversity.ways import short_ways
-from workcert.adversity.writing import Pair, Written, covering, pairs_in, written
+from workcert.adversity.writing import Pair, Written, covering, pairs_in, way_of, written
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import Binding, bindings
 from workcert.cases.model import Call, Case, Crash, Step, Transaction, required_abilities, unrolled
-from workcert.cases.playing import Played
+from workcert.cases.playing import Played, play
 from workcert.run.case import lacking
 from workcert.shrink.loosening import bare
+from workspec.core.choice import reference
 from workspec.core.interpreter import Refused
 
 MOST_AFTERWARDS: Final = 4
@@ -87,7 +89,8 @@ class _Acts:
 def _played(contract: str) -> tuple[tuple[Case, tuple[_Acts, ...]], ...]:
     """Each case that leads somewhere on a short way, with the steps of it that write something."""
     binding = bindings()[contract]
-    return tuple((case, tuple(_acting(binding, played))) for case, played in short_ways(binding))
+    found = ((case, play(binding, case, reference)) for case in richer_cases(contract))
+    return tuple((case, tuple(_acting(binding, played))) for case, played in (*short_ways(binding), *found))
 
 
 def _acting(binding: Binding, played: Sequence[Played]) -> Iterator[_Acts]:
@@ -103,14 +106,21 @@ def _acting(binding: Binding, played: Sequence[Played]) -> Iterator[_Acts]:
 
 
 def _way(played: Played) -> str:
-    """What the rules call it, with the refusal that writes something all the same. A store has each method made by
-    itself, even where the rules have one operation for two."""
     if played.decided is None or not isinstance(played.step, Call):
         return TRANSACTION
     refusals = [each.code for each in played.outcomes if isinstance(each, Refused)]
-    name = played.decided.operation.name
-    name = name if name.split()[0] == played.step.call else played.step.call
-    return f"{name}, refused as {refusals[0]}" if refusals else name
+    return way_of(played.step.call, played.decided.operation.name, refusals[0] if refusals else "")
+
+
+def pairs_by_way(contract: str) -> Mapping[str, frozenset[Pair]]:
+    """By the name of each way in which an operation writes, what its calls write together in the cases of a contract
+    that lead there on a short way."""
+    binding = bindings()[contract]
+    found: dict[str, set[Pair]] = {}
+    for _case, played in short_ways(binding):
+        for acts in _acting(binding, played):
+            found.setdefault(acts.way, set()).update(pairs_in(acts.wrote))
+    return {way: frozenset(pairs) for way, pairs in found.items()}
 
 
 def _target(backend: LoadedBackend, case: Case, acts: _Acts, number: int) -> Target:
@@ -141,7 +151,8 @@ def _asked(backend: LoadedBackend, acts: _Acts) -> tuple[list[Asked], list[Asked
     reads = asking.reads(before, after, _instant(acts.played), claimed)
     last = (acts.played, *acts.after)[-1].state
     now = max(map(_instant, (acts.played, *acts.after)))
-    return list(reads), list(asking.passes(last, changed_keys(before, after), now, claimed))
+    tries = asking.tries(before, last, now, claimed)
+    return list(reads), [*tries, *asking.passes(last, changed_keys(before, after), now, claimed)]
 
 
 def _instant(played: Played) -> int:
@@ -166,7 +177,7 @@ def _openings(found: list[Target]) -> Iterator[Target]:
 def _case(of: Case, name: str, steps: tuple[Step, ...]) -> Case:
     header = attrs.evolve(
         of.header,
-        name=f"{of.header.contract}/crash-{name.replace(', ', '-').replace(' ', '-').replace('_', '-')}",
+        name=f"{of.header.contract}/crash-{slug(name)}",
         title=f"{name}, in a process that is killed",
         requirements=(),
     )

@@ -58,16 +58,11 @@ class Telling:
     def reads(self, before: State, after: State, now: int, claimed: frozenset[str]) -> Iterator[Asked]:
         """Everything that can be read of a store which claims this, and differs between two states, but for what the
         kit reads back anyway."""
-        contract = self.binding.contract
         for call in self._offering.reads(after, now):
-            if call.name in self.binding.reading or self._names_own(call, after):
-                continue
-            one, other = (made(contract, state, call, now) for state in (before, after))
-            if one is None or other is None or one.outcome == other.outcome:
-                continue
-            needs = self._needs(call, before, one) | self._needs(call, after, other)
-            if needs <= claimed:
-                yield Asked(call, now, needs)
+            if call.name not in self.binding.reading and not self._names_own(call, after):
+                asked = self._telling(call, before, after, now, claimed)
+                if asked is not None:
+                    yield asked
 
     def passes(self, state: State, written: frozenset[str], now: int, claimed: frozenset[str]) -> Iterator[Asked]:
         """Passes, each at the first instant at which it changes one of these records, one after the other."""
@@ -81,6 +76,25 @@ class Telling:
             if asked.needs <= claimed:
                 yield asked
                 state, now = then, asked.at
+
+    def tries(self, before: State, after: State, now: int, claimed: frozenset[str]) -> Iterator[Asked]:
+        """Of each other operation a call of no record that is answered in one state as in the other it is not: by who
+        wants a duty, or names an effect, that somebody has."""
+        told: set[str] = set()
+        for call in self._offering.of_none:
+            if call.name in self.binding.reads or call.name in told or call in self._passing:
+                continue
+            asked = self._telling(call, before, after, now, claimed)
+            if asked is not None:
+                told.add(call.name)
+                yield asked
+
+    def _telling(self, call: Call, before: State, after: State, now: int, claimed: frozenset[str]) -> Asked | None:
+        one, other = (made(self.binding.contract, state, call, now) for state in (before, after))
+        if one is None or other is None or one.outcome == other.outcome:
+            return None
+        needs = self._needs(call, before, one) | self._needs(call, after, other)
+        return Asked(call, now, needs) if needs <= claimed else None
 
     def _acting(
         self, state: State, written: frozenset[str], now: int, passing: Sequence[Call]
