@@ -9,8 +9,11 @@ from attrs import frozen
 
 from workcert.adversity import run_part
 from workcert.adversity.crashes import CRASHES
+from workcert.adversity.crashes.richer import richer
 from workcert.adversity.crashes.sweep import kill_each
-from workcert.adversity.crashes.targets import targets
+from workcert.adversity.crashes.targets import pairs_by_way, targets
+from workcert.adversity.interleavings.meetings import searched
+from workcert.adversity.writing import Pair, covering, pairs_in
 from workcert.backends.registry import BackendError, LoadedBackend, find
 from workcert.cases import parse, write
 from workcert.cases.model import Crash
@@ -20,6 +23,7 @@ from workcert.run.case import run_case
 from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
+from workcert.search.command import CONFIGURATIONS
 
 STORES = Path(__file__).parent / "crashing" / "stores.py"
 
@@ -35,8 +39,21 @@ pytestmark = pytest.mark.skipif(bool(cannot(backend("RIGHT_JOBS"))), reason=cann
 def swept(name: str, *operations: str) -> list[Event]:
     events: list[Event] = []
     with StoreUnderTest.of(backend(name)) as store:
-        kill_each(store, [each for each in targets(store.backend) if each.name in operations], events.append)
+        kill_each(store, [each for each in targets(store.backend) if each.way in operations], events.append)
     return events
+
+
+def first_failed(name: str, way: str) -> CaseEnded:
+    """Of the first call that fails, so that the others need not be shrunk."""
+    with StoreUnderTest.of(backend(name)) as store:
+        for target in targets(store.backend):
+            events: list[Event] = []
+            if target.way == way:
+                kill_each(store, [target], events.append)
+            for each in ended(events):
+                if each.verdict is not Verdict.PASSED:
+                    return each
+    raise AssertionError(f"{way} passes")
 
 
 def ended(events: list[Event]) -> list[CaseEnded]:
@@ -56,9 +73,12 @@ class Wrong:
 
 
 WRONG = (
-    Wrong("SPLIT_JOBS", "renew of several", Kind.KILLED, "JOB-GEN-01", "neither", 6),
-    Wrong("ONE_BY_ONE", "enqueue of several", Kind.KILLED, "JOB-GEN-01", "neither", 1),
+    Wrong("SPLIT_JOBS", "renew", Kind.KILLED, "JOB-GEN-01", "neither", 6),
+    Wrong("ONE_BY_ONE", "enqueue", Kind.KILLED, "JOB-GEN-01", "neither", 1),
     Wrong("COUNTS_ELSEWHERE", "enqueue", Kind.KILLED, "JOB-GEN-01", "neither", 1),
+    Wrong("RESULT_AFTERWARDS", "ack_success_with_result", Kind.KILLED, "JOB-GEN-01", "neither", 3),
+    Wrong("TOKENS_AFTERWARDS", "ack success", Kind.ANSWER, "JOB-RATE-08", "differs", 5),
+    Wrong("COUNTS_AFTERWARDS", "ack retry", Kind.ANSWER, "JOB-INS-05", "differs", 4),
     Wrong("LATE_WORKLOAD", "start", Kind.RECORD, "WRK-GEN-01", "is not there", 3),
     Wrong("AT_THE_END", "start", Kind.RECORD, "WRK-GEN-01", "is not there", 3),
     Wrong("WITHOUT_SYNC", "start", Kind.PROMISE, "WRK-GEN-01", "PRAGMA synchronous gives 0", 3),
@@ -68,7 +88,7 @@ WRONG = (
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: wrong.store)
 def test_a_store_that_a_kill_shows_wrong_is_caught_with_a_case_that_replays(wrong: Wrong) -> None:
-    (found,) = ended(swept(wrong.store, wrong.operation))
+    found = first_failed(wrong.store, wrong.operation)
     assert found.verdict is Verdict.FAILED
     assert found.failure is not None
     assert found.case is not None
@@ -88,8 +108,8 @@ def test_a_store_that_a_kill_shows_wrong_is_caught_with_a_case_that_replays(wron
 
 
 RIGHT = {
-    "RIGHT_WORKLOAD": ("claim", "enforce_deadlines of several", "migrate of several", "open, new"),
-    "RIGHT_JOBS": ("enqueue of several", "pause_queue", "transaction", "open"),
+    "RIGHT_WORKLOAD": ("claim", "enforce_deadlines", "migrate", "open, new"),
+    "RIGHT_JOBS": ("enqueue", "pause_queue", "transaction", "open"),
 }
 
 
@@ -98,10 +118,13 @@ def test_a_right_store_is_not_accused_and_its_points_are_told(name: str) -> None
     events = swept(name, *RIGHT[name])
     assert {each.verdict for each in ended(events)} == {Verdict.PASSED}
     tallied = [each for each in events if isinstance(each, Tallied)]
-    assert {each.row for each in tallied} == set(RIGHT[name])
-    for row in RIGHT[name]:
+    rows = {way.partition(",")[0] for way in RIGHT[name]}
+    assert {each.row for each in tallied} == rows
+    for row in rows:
         assert sum(each.count for each in tallied if each.row == row and each.column == "points") >= 5
-        assert [each.count for each in tallied if each.row == row and each.column == "after its answer"] == [1]
+        ways = [target for target in targets(backend(name)) if target.way in RIGHT[name] and target.operation == row]
+        answered = [each.count for each in tallied if each.row == row and each.column == "after its answer"]
+        assert sum(answered) == len(ways)
 
 
 def test_every_operation_that_changes_something_is_killed() -> None:
@@ -131,3 +154,32 @@ def test_promises_are_asked_through_a_database_module(tmp_path: Path) -> None:
     )
     with pytest.raises(BackendError, match="names no database module"):
         find(f"{path}:BACKEND")
+
+
+def test_a_few_calls_write_together_whatever_any_of_them_writes() -> None:
+    wrote = [frozenset("ab"), frozenset("abc"), frozenset("cd"), frozenset("a"), frozenset("bd")]
+    kept = covering(wrote, lambda each: pairs_in((frozenset((letter,) for letter in each),)))
+    assert kept == [frozenset("abc"), frozenset("cd"), frozenset("bd")]
+
+
+@pytest.mark.parametrize("sqlite", find("sqlite"), ids=lambda each: each.binding.name)
+def test_every_two_members_that_a_call_writes_are_written_by_one_that_is_killed(sqlite: LoadedBackend) -> None:
+    told: dict[str, set[Pair]] = {}
+    for finely in (True, False):
+        written = {target.way: set[Pair]() for target in targets(sqlite)}
+        for target in targets(sqlite, finely=finely):
+            written[target.way] |= target.pairs
+        told = told or written
+    assert told == written
+    assert sum(map(len, told.values())) > 5_000
+
+
+@pytest.mark.parametrize("sqlite", find("sqlite"), ids=lambda each: each.binding.name)
+def test_a_search_finds_no_call_that_writes_more_than_those_that_are_killed(sqlite: LoadedBackend) -> None:
+    searches = searched(sqlite.binding, CONFIGURATIONS[sqlite.binding.name], 300)
+    known: dict[str, set[Pair]] = {}
+    for target in targets(sqlite):
+        known.setdefault(target.way, set()).update(target.pairs)
+    assert [case.header.name for case in richer(sqlite.binding, searches, known)] == []
+    of_cases = pairs_by_way(sqlite.binding.name)
+    assert list(richer(sqlite.binding, searches, of_cases)), "a search finds some that no other case makes"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,29 @@ class Split(Wrapped):
         found = self.real.execute(sql, *parameters)
         self.changed = self.changed or word in CHANGES
         return found
+
+
+class Afterwards(Wrapped):
+    """Makes the statements that begin so in a transaction of their own, after the one that they belong to."""
+
+    def __init__(self, start: str, real: Any) -> None:
+        super().__init__(real)
+        self.start = start
+        self.left: list[tuple[Any, ...]] = []
+
+    def execute(self, sql: str, *parameters: Any) -> Any:
+        if sql.startswith(self.start):
+            self.left.append((sql, *parameters))
+            return self.real.execute("SELECT 1 WHERE 0")
+        if sql in ("COMMIT", "ROLLBACK"):
+            left, self.left = self.left, []
+            ended = self.real.execute(sql)
+            if sql == "ROLLBACK" or not left:
+                return ended
+            self.real.execute("BEGIN IMMEDIATE")
+            for statement in left:
+                self.real.execute(*statement)
+        return self.real.execute(sql, *parameters)
 
 
 class Late(Wrapped):
@@ -237,6 +261,9 @@ ANEW = Anew()
 PLAIN = Plain()
 RIGHT_WORKLOAD = WorkloadBackend(lambda real: real)
 RIGHT_JOBS = JobsBackend()
+RESULT_AFTERWARDS = JobsBackend(change=partial(Afterwards, "INSERT INTO results"))
+TOKENS_AFTERWARDS = JobsBackend(change=partial(Afterwards, "INSERT INTO buckets"))
+COUNTS_AFTERWARDS = JobsBackend(change=partial(Afterwards, "UPDATE queues"))
 SPLIT_WORKLOAD = WorkloadBackend(Split)
 SPLIT_JOBS = JobsBackend(change=Split)
 LATE_WORKLOAD = WorkloadBackend(Late)

@@ -24,3 +24,8 @@ def renamed(step: Call | Transaction, suffix: str) -> Call | Transaction:
         return attrs.evolve(step, id=name)
     calls = tuple(attrs.evolve(call, id=f"{call.id}_{suffix}") for call in step.calls)
     return attrs.evolve(step, id=name, calls=calls, after=())
+
+
+def slug(name: str) -> str:
+    """The name as a part of the name of a case."""
+    return name.replace(", ", "-").replace(" ", "-").replace("_", "-").lower()

@@ -26,7 +26,7 @@ from workcert.cases.model import (
 from workcert.codec import CodecError, structure, to_json
 from workcert.references import ReferenceFault, Refused, resolve
 from workspec.core.choice import Chooser
-from workspec.core.interpreter import Committed, Outcome, commit, decide
+from workspec.core.interpreter import Committed, Decision, Outcome, commit, decide
 from workspec.core.interpreter import Refused as ModelRefused
 from workspec.core.orders import other_orders
 from workspec.core.record import State
@@ -43,7 +43,8 @@ class NoSingleCourse(Exception):  # noqa: N818 - a finding about a case, not an 
 @frozen(eq=False)
 class Played:
     """One step. ``outcomes``: every one that is right, of a call; none where nothing is asserted of it. ``inner``: the
-    calls of a transaction, ``after`` those made with it when it has ended."""
+    calls of a transaction, ``after`` those made with it when it has ended. ``decided``: what the rules say of a call.
+    """
 
     step: Plain
     before: State
@@ -51,6 +52,7 @@ class Played:
     outcomes: tuple[Outcome, ...] = ()
     inner: tuple[Played, ...] = ()
     late: tuple[Played, ...] = ()
+    decided: Decision | None = None
 
 
 def play(binding: Binding, case: Case, choose: Chooser) -> tuple[Played, ...]:
@@ -107,7 +109,7 @@ class _Player:
         if self.binding.may_be_stale(call):
             # It may show any earlier state, so there is no one answer.
             outcomes = ()
-        return Played(step, before, self.state, outcomes)
+        return Played(step, before, self.state, outcomes, decided=committed.decision)
 
     def inject(self, step: Inject) -> Played:
         before = self.state

@@ -93,11 +93,16 @@ def _keep_tours(reached: Reached) -> int:
 
 
 def _keep_meetings(contract_name: str) -> int:
+    from workcert.adversity.crashes import richer
+    from workcert.adversity.crashes.targets import pairs_by_way
     from workcert.adversity.interleavings.library import keep, most_telling, place
     from workcert.adversity.interleavings.meetings import searched
 
     binding = bindings()[contract_name]
-    return keep(binding, most_telling(binding, searched(binding, CONFIGURATIONS[contract_name])), place())
+    searches = searched(binding, CONFIGURATIONS[contract_name])
+    kept = keep(binding, most_telling(binding, searches), place())
+    richer.keep(binding, richer.richer(binding, searches, pairs_by_way(contract_name)), richer.place())
+    return kept
 
 
 def as_table(reached: Reached) -> str:

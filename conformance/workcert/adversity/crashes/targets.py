@@ -1,111 +1,165 @@
-"""Which calls a sweep kills: of each operation the shortest way to a call of it that changes something."""
+"""Which calls a sweep kills: of each way in which an operation writes a few, that write together all that any of its
+calls writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Final
 
 import attrs
-from attrs import evolve, frozen
+from attrs import frozen
 
-from workcert.adversity.steps import renamed
+from workcert.adversity.crashes.richer import richer_cases
+from workcert.adversity.crashes.telling import Asked, telling
+from workcert.adversity.interleavings.offering import changed_keys
+from workcert.adversity.steps import renamed, slug
 from workcert.adversity.ways import short_ways
+from workcert.adversity.writing import Pair, Written, covering, pairs_in, way_of, written
 from workcert.backends.registry import LoadedBackend
 from workcert.binding import Binding, bindings
 from workcert.cases.model import Call, Case, Crash, Step, Transaction, required_abilities, unrolled
-from workcert.cases.playing import Played
-from workcert.cases.write import write
+from workcert.cases.playing import Played, play
 from workcert.run.case import lacking
 from workcert.shrink.loosening import bare
-from workspec.core.record import State
+from workspec.core.choice import reference
+from workspec.core.interpreter import Refused
 
 MOST_AFTERWARDS: Final = 4
 """Steps of the case that are made after the kill, to see that the store goes on."""
+TRANSACTION: Final = "transaction"
 
 
 @frozen
 class Target:
-    """``case`` ends in ``killed``, whose point is 1; what follows it shows that the store works on. ``name``: of the
-    operation, with what kind of call of it this is. ``rows``: how many records its call changes."""
+    """``case`` ends in ``killed``, whose point is 1; what follows it shows that the store works on. ``way``: what kind
+    of call this is, ``name``: with its number where there are several; ``rows``: how many records its call writes."""
 
     name: str
     operation: str
     case: Case
     killed: str
+    way: str = ""
     rows: int = 0
+    wrote: Written = ()
+
+    @property
+    def pairs(self) -> frozenset[Pair]:
+        return pairs_in(self.wrote)
 
 
 def targets(backend: LoadedBackend, *, finely: bool = False) -> tuple[Target, ...]:
-    """One for each operation that changes something, a second one where a call of it changes several records, and one
-    for each way to open the store, in the order of names. ``finely``: one for each set of kinds of facts that a call of
-    it changes, too: buckets, holds, queues and what else no read shows row by row."""
-    shortest: dict[str, tuple[tuple[int, int, int], Target]] = {}
+    """For each way in which an operation writes, its nearest calls of which one writes any two members that some call
+    writes; and one for each way to open the store. In the order of names. ``finely``: one for each set of members."""
+    nearest: dict[tuple[str, Written], tuple[Case, _Acts]] = {}
     for case, acting in _played(backend.binding.name):
         if lacking(case, backend):
             continue
         for acts in acting:
-            size = (acts.position, acts.changed, len(write(Case(case.header, case.steps[: acts.position + 1]))))
-            if finely and acts.kinds:
-                acts = evolve(acts, name=f"{acts.name}, {acts.kinds}")
-            known = shortest.get(acts.name)
-            if known is None or size < known[0]:
-                shortest[acts.name] = (size, _target(case, acts))
-    found = [target for _size, target in shortest.values()]
-    return tuple(sorted([*found, *_openings(found)], key=lambda target: target.name))
+            known = nearest.get((acts.way, acts.wrote))
+            if known is None or acts.position < known[1].position:
+                nearest[acts.way, acts.wrote] = (case, acts)
+    by_way: dict[str, list[tuple[Case, _Acts]]] = {}
+    for case, acts in sorted(nearest.values(), key=lambda each: each[1].position):
+        by_way.setdefault(acts.way, []).append((case, acts))
+    found: list[Target] = []
+    for way in sorted(by_way):
+        kept = by_way[way] if finely else covering(by_way[way], lambda each: pairs_in(each[1].wrote))
+        # The nearest first: what fails there is soon explained.
+        ordered = sorted(kept, key=lambda each: each[1].position)
+        found += (_target(backend, *each, number) for number, each in enumerate(ordered, start=1))
+    return (*found, *_openings(found))
 
 
 @frozen
 class _Acts:
-    """A step that changes something: how many records that can be read, and of which kinds those are that cannot."""
+    """A step that writes something, as it was ``played``, and the steps that come after it. ``rows``: how many records
+    that can be read."""
 
     position: int
-    name: str
+    way: str
     operation: str
-    changed: int
-    kinds: str
+    wrote: Written
+    rows: int
+    played: Played
+    after: tuple[Played, ...]
 
 
 @cache
 def _played(contract: str) -> tuple[tuple[Case, tuple[_Acts, ...]], ...]:
-    """Each case that leads somewhere on a short way, with the steps of it that change something."""
+    """Each case that leads somewhere on a short way, with the steps of it that write something."""
     binding = bindings()[contract]
-    return tuple((case, tuple(_acting(binding, played))) for case, played in short_ways(binding))
+    found = ((case, play(binding, case, reference)) for case in richer_cases(contract))
+    return tuple((case, tuple(_acting(binding, played))) for case, played in (*short_ways(binding), *found))
 
 
 def _acting(binding: Binding, played: Sequence[Played]) -> Iterator[_Acts]:
-    """Each step that changes something."""
     for position, each in enumerate(played):
         if each.state is each.before or not isinstance(each.step, Call | Transaction):
             continue
-        operation = each.step.call if isinstance(each.step, Call) else "transaction"
-        keys = _changed(each)
-        changed = sum(map(binding.legible, keys))
-        name = f"{operation} of several" if changed > 1 else operation
-        yield _Acts(position, name, operation, changed, _kinds(binding, each, keys))
+        wrote = written(each.before, each.state)
+        if wrote:
+            operation = each.step.call if isinstance(each.step, Call) else TRANSACTION
+            rows = sum(map(binding.legible, changed_keys(each.before, each.state)))
+            after = played[position + 1 : position + 1 + MOST_AFTERWARDS]
+            yield _Acts(position, _way(each), operation, wrote, rows, each, tuple(after))
 
 
-def _changed(played: Played) -> list[str]:
-    before: State = played.before
-    return [key for key in {*before, *played.state} if before.get(key) is not played.state.get(key)]
+def _way(played: Played) -> str:
+    if played.decided is None or not isinstance(played.step, Call):
+        return TRANSACTION
+    refusals = [each.code for each in played.outcomes if isinstance(each, Refused)]
+    return way_of(played.step.call, played.decided.operation.name, refusals[0] if refusals else "")
 
 
-def _kinds(binding: Binding, played: Played, keys: list[str]) -> str:
-    """What changes beside the records that can be read, by the names of their facts."""
-    records = [played.state.get(key) or played.before[key] for key in keys if not binding.legible(key)]
-    return " ".join(sorted({type(record.facts).__name__.removesuffix("Facts").lower() for record in records}))
+def pairs_by_way(contract: str) -> Mapping[str, frozenset[Pair]]:
+    """By the name of each way in which an operation writes, what its calls write together in the cases of a contract
+    that lead there on a short way."""
+    binding = bindings()[contract]
+    found: dict[str, set[Pair]] = {}
+    for _case, played in short_ways(binding):
+        for acts in _acting(binding, played):
+            found.setdefault(acts.way, set()).update(pairs_in(acts.wrote))
+    return {way: frozenset(pairs) for way, pairs in found.items()}
 
 
-def _target(case: Case, acts: _Acts) -> Target:
-    """The case up to the step, which is killed; then the step again, as a caller without an answer makes it."""
-    position = acts.position
+def _target(backend: LoadedBackend, case: Case, acts: _Acts, number: int) -> Target:
+    """The case up to the step, which is killed; what tells whether it was made; the step again, as a caller without an
+    answer makes it, and what comes after it; the passes that find what it wrote."""
+    binding, position = backend.binding, acts.position
+    name = acts.way if number == 1 else f"{acts.way}, {number}"
     steps = tuple(unrolled(bare(case).steps))
     step = steps[position]
     assert isinstance(step, Call | Transaction)
     killed = Crash(f"{step.id}_killed", renamed(step, "unheard"), 1)
-    after = steps[position + 1 : position + 1 + MOST_AFTERWARDS]
-    killing = _case(case, acts.name, (*steps[:position], killed, step, *after))
-    return Target(acts.name, acts.operation, killing, killed.id, acts.changed)
+    after = steps[position + 1 : position + 1 + len(acts.after)]
+    asked = _asked(backend, acts)
+    reads, passes = (
+        tuple(each.step(binding, f"{step.id}_{how}_{n}", step.on) for n, each in enumerate(calls, start=1))
+        for how, calls in zip(("read", "pass"), asked, strict=True)
+    )
+    needs = {*case.header.profiles, *(profile for calls in asked for each in calls for profile in each.needs)}
+    killing = _case(case, name, (*steps[:position], killed, *reads, step, *after, *passes))
+    killing = attrs.evolve(killing, header=attrs.evolve(killing.header, profiles=tuple(sorted(needs))))
+    return Target(name, acts.operation, killing, killed.id, acts.way, acts.rows, acts.wrote)
+
+
+def _asked(backend: LoadedBackend, acts: _Acts) -> tuple[list[Asked], list[Asked]]:
+    """Right after the kill, and after all."""
+    asking, claimed = telling(backend.binding.name), frozenset(backend.profiles)
+    before, after = acts.played.before, acts.played.state
+    reads = asking.reads(before, after, _instant(acts.played), claimed)
+    last = (acts.played, *acts.after)[-1].state
+    now = max(map(_instant, (acts.played, *acts.after)))
+    tries = asking.tries(before, last, now, claimed)
+    return list(reads), [*tries, *asking.passes(last, changed_keys(before, after), now, claimed)]
+
+
+def _instant(played: Played) -> int:
+    """Of a step that has none, the earliest that can be."""
+    if played.decided is not None:
+        return played.decided.scope.now
+    return max(map(_instant, played.inner), default=0)
 
 
 def _openings(found: list[Target]) -> Iterator[Target]:
@@ -115,15 +169,15 @@ def _openings(found: list[Target]) -> Iterator[Target]:
     least = min(found, key=lambda target: (len(target.case.steps), target.name)).case
     steps = tuple(step for step in least.steps if not isinstance(step, Crash))
     killed = Crash("opening_killed", None, 1)
-    yield Target("open, new", "open", _case(least, "open, new", (killed, *steps)), killed.id)
+    yield Target("open, new", "open", _case(least, "open, new", (killed, *steps)), killed.id, "open, new")
     first, *rest = steps
-    yield Target("open", "open", _case(least, "open", (first, killed, *rest)), killed.id)
+    yield Target("open", "open", _case(least, "open", (first, killed, *rest)), killed.id, "open")
 
 
 def _case(of: Case, name: str, steps: tuple[Step, ...]) -> Case:
     header = attrs.evolve(
         of.header,
-        name=f"{of.header.contract}/crash-{name.replace(', ', '-').replace(' ', '-').replace('_', '-')}",
+        name=f"{of.header.contract}/crash-{slug(name)}",
         title=f"{name}, in a process that is killed",
         requirements=(),
     )

@@ -128,10 +128,10 @@ def kept(contract: str) -> tuple[Case, ...]:
     file = resources.files("workcert.adversity.interleavings").joinpath(FOLDER, f"{contract}{SUFFIX}")
     if not file.is_file():
         return ()
-    return tuple(_cases(file.read_text(encoding="utf-8"), str(file)))
+    return tuple(each_case(file.read_text(encoding="utf-8"), str(file)))
 
 
-def _cases(text: str, source: str) -> Iterator[Case]:
+def each_case(text: str, source: str) -> Iterator[Case]:
     """One case file after the other."""
     lines: list[str] = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):

@@ -64,6 +64,11 @@ class Offering:
                     for number, call in enumerate(each.calls(other, state.get(other), now)):
                         yield (each.name, other, number), call
 
+    @property
+    def of_none(self) -> Sequence[Call]:
+        """Calls that tell of no record."""
+        return self._of_none
+
     def reads(self, state: State, now: int) -> Iterator[Call]:
         """Everything that may be read in a state, with calls that tell of no record first."""
         yield from (call for call in self._of_none if call.name in self.binding.reads)
