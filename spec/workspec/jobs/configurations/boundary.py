@@ -86,6 +86,7 @@ VALIDATION: Final = Jobs(
         (envelope("b", unique_key=b"k"), _with(unique_key=b"k")),
     ),
     asks=(Ask("delete_job"),),
+    general=(Call("enqueue_without_uniqueness", {"envelopes": (_with(unique_key=b"k"),)}),),
 )
 PRESSURE: Final = Jobs(
     "pressure",
