@@ -12,6 +12,7 @@ from workcert.adversity.crashes import CRASHES
 from workcert.adversity.crashes.richer import richer
 from workcert.adversity.crashes.sweep import kill_each
 from workcert.adversity.crashes.targets import pairs_by_way, targets
+from workcert.adversity.crashes.tearing import seams
 from workcert.adversity.interleavings.meetings import searched
 from workcert.adversity.writing import Pair, covering, pairs_in
 from workcert.backends.registry import BackendError, LoadedBackend, find
@@ -24,6 +25,7 @@ from workcert.run.engine import Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 from workcert.search.command import CONFIGURATIONS
+from workcert.watched.call import AFTER_COMMIT
 
 STORES = Path(__file__).parent / "crashing" / "stores.py"
 
@@ -125,6 +127,22 @@ def test_a_right_store_is_not_accused_and_its_points_are_told(name: str) -> None
         ways = [target for target in targets(backend(name)) if target.way in RIGHT[name] and target.operation == row]
         answered = [each.count for each in tallied if each.row == row and each.column == "after its answer"]
         assert sum(answered) == len(ways)
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        (["SELECT 1", "BEGIN IMMEDIATE", "UPDATE a", "COMMIT", AFTER_COMMIT], ()),
+        (["BEGIN", "UPDATE a", "COMMIT", AFTER_COMMIT, "BEGIN", "UPDATE b", "COMMIT", AFTER_COMMIT], (4,)),
+        (["BEGIN", "UPDATE a", "COMMIT", AFTER_COMMIT, "SELECT 1", "UPDATE b"], (4,)),
+        (["UPDATE a", "UPDATE b"], (2,)),
+        (["UPDATE a", "BEGIN", "UPDATE b", "ROLLBACK", "UPDATE c"], (2, 5)),
+        (["BEGIN", "SELECT 1", "SELECT 2", "COMMIT", AFTER_COMMIT, "BEGIN", "UPDATE b", "COMMIT", AFTER_COMMIT], (5,)),
+        ([], ()),
+    ],
+)
+def test_a_call_comes_apart_where_no_transaction_is_open(labels: list[str], found: tuple[int, ...]) -> None:
+    assert seams(labels) == found
 
 
 def test_every_operation_that_changes_something_is_killed() -> None:

@@ -150,12 +150,12 @@ def test_statements_in_threads_of_the_stores_own_are_no_lie_and_nothing_is_held_
 
 
 def test_where_one_call_is_alone_in_its_process_they_are_its_points() -> None:
-    events = swept("ACTOR", "enqueue of several", "admit")
+    events = swept("ACTOR", "enqueue", "admit")
     assert {each.verdict for each in ended(events)} == {Verdict.PASSED}
-    for operation in ("enqueue of several", "admit"):
-        tallied = [each.column for each in events if isinstance(each, Tallied) and each.row == operation.split()[0]]
+    for operation in ("enqueue", "admit"):
+        tallied = [each.column for each in events if isinstance(each, Tallied) and each.row == operation]
         assert tallied.count("points") >= 5
-        assert tallied.count("after its answer") == 1
+        assert tallied.count("after its answer") >= 1
 
 
 def test_a_wrong_store_of_that_kind_is_caught_between_its_statements() -> None:

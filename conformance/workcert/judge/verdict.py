@@ -58,7 +58,7 @@ class StepRun:
     """One step as it ran. ``changed``: what moved in the addressed record; ``applicable`` is False for a step that
     could not be made here; ``during``: the calls that committed between the halves of a frozen one; ``elsewhere``: it
     was not made because the backend declares that it goes its own way there; ``turned_away``: for how many calls, of
-    those that meet, the store was not available."""
+    those that meet, the store was not available; ``points``: the labels of those that a process of its own passed."""
 
     id: str
     on: str
@@ -75,3 +75,4 @@ class StepRun:
     during: tuple[StepRun, ...] = ()
     elsewhere: bool = False
     turned_away: int = 0
+    points: tuple[str, ...] = ()

@@ -51,6 +51,8 @@ class Killed:
     disk: str = ""
     unavailable: Unavailable | None = None
     """Said on a disk that failed."""
+    points: tuple[str, ...] = ()
+    """The labels of those that were passed by what was answered."""
 
 
 def run_crash(execution: Execution, step: Crash) -> StepRun:
@@ -93,6 +95,9 @@ def run_crash(execution: Execution, step: Crash) -> StepRun:
     run = _judged(execution, step, made, killed)
     if run.failure is None and killed.broken:
         return attrs.evolve(run, failure=Failure(execution.binding.durable, Kind.PROMISE, killed.broken[0]))
+    if run.failure is None and killed.label and not killed.disk:
+        # What no read has shown may be torn all the same, and show in what comes.
+        execution.wounded = f"{_name(step)}: killed{_where(killed)}"
     return run
 
 
@@ -179,6 +184,7 @@ def _asked(execution: Execution, step: Crash, made: Sequence[Made], child: Child
         ended = child.call(call.call.name, keywords, _clock(execution, call.step), kill_at=step.point)
         if not isinstance(ended, Died):
             killed.answers.append(ended)
+            killed.points = child.points
             return killed
         _goes_on(killed, ended, call.call.name)
         return killed
@@ -225,6 +231,7 @@ def _in_transaction(execution: Execution, step: Crash, made: Sequence[Made], chi
         if not _goes_on(killed, ended, "begin" if call is made[0] else call.call.name):
             return
         left -= len(child.points)
+        killed.points += child.points
         keywords = execution.keywords(call.step, call.call)
         ended = child.call(call.call.name, keywords, kill_at=left, inside=True)
         if not isinstance(ended, Died):
@@ -233,9 +240,11 @@ def _in_transaction(execution: Execution, step: Crash, made: Sequence[Made], chi
     if not _goes_on(killed, ended, made[-1].call.name if made else "begin"):
         return
     left -= len(child.points)
+    killed.points += child.points
     ended = child.end(step.step.end, kill_at=left)
     if _goes_on(killed, ended, step.step.end):
         killed.answers.append(ended)  # type: ignore[arg-type]
+        killed.points += child.points
 
 
 def _goes_on(killed: Killed, ended: Observed | Died, doing: str) -> bool:
@@ -295,7 +304,7 @@ def _answered(execution: Execution, step: Crash, made: Made, killed: Killed) -> 
         when = "after the call on a disk that fails" if step.disk else "after the kill"
         failure = execution.judge.everything(execution.read, durable, Kind.RESTART, when)
     note = step.note or f"{killed.disk or 'killed'}{_where(killed)}"
-    return attrs.evolve(run, id=step.id, failure=failure, note=note)
+    return attrs.evolve(run, id=step.id, failure=failure, note=note, points=killed.points)
 
 
 def _adopted(
@@ -359,6 +368,7 @@ def _ended(
         (Trace(requirements=list(execution.binding.killed)),),
         note=step.note or f"{killed.disk or 'killed'}{_where(killed)}{found}",
         during=inner if isinstance(step.step, Transaction) else (),
+        points=killed.points,
     )
 
 

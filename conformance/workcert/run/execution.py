@@ -98,7 +98,7 @@ class Execution:
     ids_of_case: tuple[str, ...] = ()
     present: PresentState = field(init=False)
     wounded: str = ""
-    """What befell the files of the store in an earlier step, where something did that a disk may do to them."""
+    """What befell the store in an earlier step: a kill in the middle of a call, or what a disk may do to its files."""
     damaged: bool = False
     """A file of the store was damaged: nothing more is asked of it."""
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from workcert.adversity.crashes.targets import Target, at_point, killed_step, targets
+from workcert.adversity.crashes.tearing import seams
 from workcert.adversity.part import SUITE, Part
 from workcert.adversity.steps import requirements_of
 from workcert.cases.model import DISKS, KILLED, Call, Case, Crash
@@ -47,7 +48,7 @@ def run_crashes(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     if why:
         emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why))
         return
-    kill_each(store, wanted(store, options), emit)
+    kill_each(store, wanted(store, options), emit, finely=options.effort is Effort.DEEP)
 
 
 def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
@@ -75,15 +76,19 @@ def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     fail_each(store, kept, emit, others)
 
 
-def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit) -> None:
-    """Kill each of these at each of its points; what fails is replayed, shrunk and explained as in any suite.
+def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit, *, finely: bool = False) -> None:
+    """Kill the nearest call of each way at each of its points, and the others where no transaction is open; ``finely``:
+    all at each point. What fails is replayed, shrunk and explained as in any suite.
 
     Raises:
         BackendError: as `run_crashes`.
     """
     sweep = _Sweep(store, emit, NAME)
     for target in found:
-        sweep.operation(target, None)
+        if target.is_nearest or finely:
+            sweep.operation(target, None)
+        else:
+            sweep.at_seams(target)
 
 
 def fail_each(
@@ -116,6 +121,25 @@ def wanted(store: StoreUnderTest, options: Options, shown: Iterable[str] = ()) -
     return tuple(target for target in found if every or ids & requirements_of(binding, target.operation))
 
 
+@frozen
+class _Tried:
+    """A case with ``step`` in it, what became of it, and of that step."""
+
+    case: Case
+    run: CaseRun
+    seen: StepRun | None
+    step: Crash
+
+    @property
+    def goes_on(self) -> bool:
+        """Nothing is wrong, and the process could be killed."""
+        return self.run.verdict is Verdict.PASSED and self.seen is not None and self.seen.applicable
+
+    @property
+    def is_beyond(self) -> bool:
+        return self.seen is not None and is_beyond(self.step, self.seen)
+
+
 @define
 class _Sweep:
     """``is_hindered``: a step was left out, for a reason that holds of all."""
@@ -131,41 +155,60 @@ class _Sweep:
 
     def operation(self, target: Target, disk: str | None, most: int = MOST_POINTS) -> None:
         """Up to the first point at which something is wrong, or beyond the last; ``most``: to no later one."""
-        step = evolve(killed_step(target), disk=disk)
         for point in range(1, most + 1):
-            case = at_point(target, point, disk)
-            run = run_case(self.store, case)
-            seen = next((each for each in run.steps if each.id == target.killed), None)
-            self._said(run)
-            if run.verdict is not Verdict.PASSED or seen is None or not seen.applicable:
-                self._ended(case, run, seen)
-                return
-            self._tally(target, step, seen)
-            if is_beyond(step, seen):
+            tried = self._tried(target, point, disk)
+            if not tried.goes_on or tried.is_beyond:
                 break
-        self._ended(case, run, seen)
+        self._ended(tried)
+
+    def at_seams(self, target: Target) -> None:
+        """Where a call comes apart that a store makes in several transactions. Of a store that tells its points itself
+        nobody knows where that is."""
+        if self.store.backend.dbapi is None:
+            self.operation(target, None)
+            return
+        whole = self._tried(target, MOST_POINTS, None)
+        labels = whole.seen.points if whole.seen is not None else ()
+        for point in seams(labels) if whole.goes_on else ():
+            tried = self._tried(target, point, None)
+            if not tried.goes_on:
+                self._ended(tried)
+                return
+        self._ended(whole)
+
+    def _tried(self, target: Target, point: int, disk: str | None) -> _Tried:
+        case = at_point(target, point, disk)
+        run = run_case(self.store, case)
+        seen = next((each for each in run.steps if each.id == target.killed), None)
+        tried = _Tried(case, run, seen, evolve(killed_step(target), disk=disk))
+        self._said(run)
+        if tried.goes_on:
+            self._tally(target, tried)
+        return tried
 
     def _said(self, run: CaseRun) -> None:
         self._killed, self._steps = self._killed + 1, self._steps + len(run.steps)
         self.emit(ExamplesRun(self.part, self._killed, self._steps))
 
-    def _ended(self, case: Case, run: CaseRun, seen: StepRun | None) -> None:
-        if seen is not None and not seen.applicable:
+    def _ended(self, tried: _Tried) -> None:
+        run = tried.run
+        if tried.seen is not None and not tried.seen.applicable:
             self.is_hindered = True
-            run = evolve(run, verdict=Verdict.SKIPPED, reason=seen.note)
-        emit_case(self.store, SUITE, case, run, self.emit, self.shrinking)
+            run = evolve(run, verdict=Verdict.SKIPPED, reason=tried.seen.note)
+        emit_case(self.store, SUITE, tried.case, run, self.emit, self.shrinking)
 
-    def _tally(self, target: Target, step: Crash, seen: StepRun) -> None:
-        if step.disk is not None:
-            if not is_beyond(step, seen):
+    def _tally(self, target: Target, tried: _Tried) -> None:
+        disk, note = tried.step.disk, "" if tried.seen is None else tried.seen.note
+        if disk is not None:
+            if not tried.is_beyond:
                 self.failed_writes += 1
-                self.emit(Tallied(self.part, target.operation, step.disk))
+                self.emit(Tallied(self.part, target.operation, disk))
             return
-        if is_beyond(step, seen):
+        if tried.is_beyond:
             self.emit(Tallied(self.part, target.operation, ANSWERED))
             return
         self.emit(Tallied(self.part, target.operation, POINTS))
-        found = next((each for each in (EITHER, BEFORE, AFTER) if seen.note.endswith(each)), EITHER)
+        found = next((each for each in (EITHER, BEFORE, AFTER) if note.endswith(each)), EITHER)
         self.emit(Tallied(self.part, target.operation, found))
 
 

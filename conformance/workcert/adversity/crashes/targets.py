@@ -42,6 +42,8 @@ class Target:
     way: str = ""
     rows: int = 0
     wrote: Written = ()
+    is_nearest: bool = True
+    """Of its way. What a kill may do at all shows in this one; in the others, whether their writes hold together."""
 
     @property
     def pairs(self) -> frozenset[Pair]:
@@ -141,7 +143,7 @@ def _target(backend: LoadedBackend, case: Case, acts: _Acts, number: int) -> Tar
     needs = {*case.header.profiles, *(profile for calls in asked for each in calls for profile in each.needs)}
     killing = _case(case, name, (*steps[:position], killed, *reads, step, *after, *passes))
     killing = attrs.evolve(killing, header=attrs.evolve(killing.header, profiles=tuple(sorted(needs))))
-    return Target(name, acts.operation, killing, killed.id, acts.way, acts.rows, acts.wrote)
+    return Target(name, acts.operation, killing, killed.id, acts.way, acts.rows, acts.wrote, number == 1)
 
 
 def _asked(backend: LoadedBackend, acts: _Acts) -> tuple[list[Asked], list[Asked]]:
