@@ -1,5 +1,5 @@
-"""Every operation in a process that is killed at each of its points in turn, or at each of its writes, or whose disk
-fails there."""
+"""Every operation in a process that is killed at each of its points in turn, or between its transactions, or at each of
+its writes, or whose disk fails there."""
 
 from __future__ import annotations
 
