@@ -43,15 +43,13 @@ from workcert.run.legible import Legible
 from workcert.run.literal import literal_failure
 from workcert.run.misuse import run_misuse
 from workcert.run.naming import as_the_case_says
-from workcert.run.others import compare_rows, compare_snapshot
+from workcert.run.others import compare_others
 from workcert.run.present import PresentState
 from workcert.run.reading import Unreadable, read_row
 from workcert.run.referred import check_referred
 from workcert.run.store import StoreUnderTest
 from workcert.run.transactions import run_transaction
 from workcert.run.views import Views
-from workspec.core.interpreter import Committed
-from workspec.core.interpreter import Refused as ModelRefused
 from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 from workspec.core.scope import Trace
@@ -234,7 +232,7 @@ class Execution:
         failure = judged.failure or literal_failure(self, step, key, observed, before)
         read_only = step.call in self.binding.reads
         if (len(self.runs) + 1) % self.looks_every == 0:
-            failure = self._of_others(failure, read_only, judged.committed)
+            failure = compare_others(self, failure, read_only, judged.committed)
         self.put(step, observed)
         self.history.append(self.judge.state)
         if failure is None:
@@ -258,14 +256,6 @@ class Execution:
             (committed.decision.trace,),
             note=step.note or "",
         )
-
-    def _of_others(self, failure: Failure | None, read_only: bool, committed: Committed | None) -> Failure | None:
-        """What became of the records that a call is not about, beside what is wrong with the call itself."""
-        if (failure is None or read_only) and self.binding.versioned and self.store.backend.can("snapshot"):
-            return compare_snapshot(self, read_only) or failure
-        if failure is None and not self.binding.versioned:
-            return compare_rows(self, lambda: _acting(committed))
-        return failure
 
     def prepare(self, step: Call) -> tuple[ModelCall, int] | StepRun:
         """The call with references filled in and arguments typed, and its instant; or why it cannot be made."""
@@ -399,7 +389,7 @@ class Execution:
             try:
                 failure = self.judge.everything(self.read, ids, Kind.OTHERS, "at the end")
                 if failure is None and self.looks_every > 1:
-                    failure = self._of_others(None, False, None)
+                    failure = compare_others(self, None)
                 if failure is None:
                     failure, asked = self.judge.invariants(self.read)
             except Unreadable as trouble:
@@ -423,10 +413,3 @@ class Execution:
 
     def instants_of(self, key: str) -> tuple[int, ...]:
         return self.present.instants_of(key, self._at)
-
-
-def _acting(committed: Committed | None) -> tuple[str, ...]:
-    """What took part in a call that succeeds: if another row changed by it, these say what it should have done."""
-    if committed is None or isinstance(committed.outcome, ModelRefused):
-        return ()
-    return tuple(committed.decision.trace.requirements)

@@ -8,12 +8,35 @@ from typing import TYPE_CHECKING, Final
 from workcert.judge.differences import Difference, differences
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.reading import counted, glanced_otherwise, listed
+from workspec.core.interpreter import Committed, Refused
 
 if TYPE_CHECKING:
     from workcert.run.execution import Execution
 
 MOST_GLANCED: Final = 24
 """With more rows than this only their number is compared after each step, and the rows at the end of the case."""
+
+
+def compare_others(
+    execution: Execution, failure: Failure | None, read_only: bool = False, committed: Committed | None = None
+) -> Failure | None:
+    """What became of the records that a call is not about, beside what is wrong with the call itself.
+
+    Raises:
+        Unreadable, AbilityLie: as the others here.
+    """
+    if (failure is None or read_only) and execution.binding.versioned and execution.store.backend.can("snapshot"):
+        return compare_snapshot(execution, read_only) or failure
+    if failure is None and not execution.binding.versioned:
+        return compare_rows(execution, lambda: _acting(committed))
+    return failure
+
+
+def _acting(committed: Committed | None) -> tuple[str, ...]:
+    """What took part in a call that succeeds: if another row changed by it, these say what it should have done."""
+    if committed is None or isinstance(committed.outcome, Refused):
+        return ()
+    return tuple(committed.decision.trace.requirements)
 
 
 def compare_rows(execution: Execution, own: Callable[[], Iterable[str]] = tuple) -> Failure | None:
