@@ -54,6 +54,8 @@ BLIND = (
     # These come to nothing before a row has crashed again and again.
     Blind(Unguarded, "sweep_quarantined", "delete_job"),
     Blind(Unguarded, "release_fingerprint", "sweep_quarantined"),
+    # It asks for no key, and the id alone guards its row.
+    Blind(Unguarded, "enqueue_without_uniqueness", "enqueue"),
 )
 
 
