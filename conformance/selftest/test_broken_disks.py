@@ -167,7 +167,9 @@ def test_a_store_that_nothing_brings_back_is_caught_when_it_is_killed_in_the_mid
         runs = [(case, run_case(store, case)) for case in (at_point(target, point, KILLED) for point in range(1, 9))]
     case, run = next((case, run) for case, run in runs if run.verdict is Verdict.FAILED)
     assert run.failure is not None
+    # Where a read tells first what was torn, what that breaks comes first.
     assert requirement in run.failure.requirements
+    assert "killed" in run.failure.text
     call = operation.split()[0]
     assert re.match(rf"{call}: killed in the midst of its writes, at write \d+; then: ", run.failure.text)
     with StoreUnderTest.of(backend(name.replace("TORN", "JOURNAL"))) as store:

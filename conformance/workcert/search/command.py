@@ -101,7 +101,7 @@ def _keep_meetings(contract_name: str) -> int:
     binding = bindings()[contract_name]
     searches = searched(binding, CONFIGURATIONS[contract_name])
     kept = keep(binding, most_telling(binding, searches), place())
-    richer.keep(binding, richer.richer(binding, searches, pairs_by_way(contract_name)), richer.place())
+    richer.keep(binding, richer.richer(binding, searches, pairs_by_way(contract_name)))
     return kept
 
 

@@ -6,26 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
-from pathlib import Path
 from typing import Final
 
 from attrs import evolve, frozen
 
 from workcert.adversity.interleavings.acting import Acting, acting_in, needed_for
-from workcert.adversity.interleavings.library import FOLDER, SUFFIX, each_case
 from workcert.adversity.interleavings.offering import made, state_after
+from workcert.adversity.shipped import folder_of, shipped, write_all
 from workcert.adversity.steps import slug
 from workcert.adversity.writing import Pair, Written, members_between, pairs_in, tidied, way_of, written
 from workcert.binding import Binding
 from workcert.cases.compact import compacted
 from workcert.cases.model import Case
-from workcert.cases.write import write
 from workcert.search.breadth import Breadth
 from workcert.search.path import case_of, path_to
 from workcert.search.targets import ERROR
 
+PACKAGE: Final = "workcert.adversity.crashes"
 MOST_TRIED: Final = 3
 """Of the calls that seem to write the same: a search folds records, and of what it has folded a real one may show
 nothing."""
@@ -92,29 +89,19 @@ def _real(binding: Binding, seen: _Seen) -> tuple[Case, frozenset[Pair]]:
     return compacted(evolve(case, header=header), binding.omitted), pairs_in(wrote)
 
 
-def keep(binding: Binding, cases: Iterable[Case], folder: Path) -> int:
+def keep(binding: Binding, cases: Iterable[Case]) -> int:
     """Write cases in place of those that are there; how many.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    texts = [write(case) for case in cases]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{binding.name}{SUFFIX}").write_text("".join(texts), encoding="utf-8", newline="\n")
-    return len(texts)
+    return write_all(binding.name, cases, folder_of(PACKAGE))
 
 
-def place() -> Path:
-    """Where those of all contracts lie in a checkout."""
-    return Path(str(resources.files("workcert.adversity.crashes").joinpath(FOLDER)))
-
-
-@cache
 def richer_cases(contract: str) -> tuple[Case, ...]:
     """Those that ship with the kit, in their order; none where there are none.
 
     Raises:
         CaseError: a damaged installation.
     """
-    file = resources.files("workcert.adversity.crashes").joinpath(FOLDER, f"{contract}{SUFFIX}")
-    return tuple(each_case(file.read_text(encoding="utf-8"), str(file))) if file.is_file() else ()
+    return shipped(PACKAGE, contract)

@@ -7,8 +7,6 @@ operation and a few of each read ship with the kit, since to search for them tak
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -17,16 +15,14 @@ from attrs import evolve
 from workcert.adversity.interleavings.chains import TITLES, Chain, chains, chosen_chains
 from workcert.adversity.interleavings.meetings import Meeting, chosen, meetings
 from workcert.adversity.interleavings.readings import chosen_readings, readings
+from workcert.adversity.shipped import folder_of, shipped, write_all
 from workcert.binding import BUSY_TIMEOUT_MS, Binding
 from workcert.cases.compact import compacted
 from workcert.cases.model import Call, Case, Frozen, Header
-from workcert.cases.parse import parse
-from workcert.cases.write import write
 from workcert.search.breadth import Breadth
 from workcert.search.path import case_of
 
-FOLDER: Final = "made"
-SUFFIX: Final = ".jsonl"
+PACKAGE: Final = "workcert.adversity.interleavings"
 
 
 def everything(binding: Binding, searches: Sequence[Breadth]) -> tuple[tuple[Meeting | Chain, ...], ...]:
@@ -107,35 +103,18 @@ def keep(binding: Binding, groups: Iterable[Sequence[Meeting | Chain]], folder: 
     Raises:
         OSError: the folder cannot be written.
     """
-    texts = [write(case) for case in cases_from(binding, groups)]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{binding.name}{SUFFIX}").write_text("".join(texts), encoding="utf-8", newline="\n")
-    return len(texts)
+    return write_all(binding.name, cases_from(binding, groups), folder)
 
 
 def place() -> Path:
     """Where the meetings of all contracts lie in a checkout."""
-    return Path(str(resources.files("workcert.adversity.interleavings").joinpath(FOLDER)))
+    return folder_of(PACKAGE)
 
 
-@cache
 def kept(contract: str) -> tuple[Case, ...]:
     """The cases that ship with the kit, in their order; none where there are none.
 
     Raises:
         CaseError: a damaged installation.
     """
-    file = resources.files("workcert.adversity.interleavings").joinpath(FOLDER, f"{contract}{SUFFIX}")
-    if not file.is_file():
-        return ()
-    return tuple(each_case(file.read_text(encoding="utf-8"), str(file)))
-
-
-def each_case(text: str, source: str) -> Iterator[Case]:
-    """One case file after the other."""
-    lines: list[str] = []
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
-        lines.append(line)
-        if line.startswith('{"end"'):
-            yield parse("".join(f"{each}\n" for each in lines), f"{source}, the case before line {number + 1}")
-            lines.clear()
+    return shipped(PACKAGE, contract)
