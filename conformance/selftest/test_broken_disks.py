@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from workcert.adversity.crashes.damages import damages, filling
-from workcert.adversity.crashes.sweep import MOST_WRITES, fail_each, run_disks
+from workcert.adversity.crashes.sweep import MOST_WRITES, fail_each, on_disks
 from workcert.adversity.crashes.targets import Target, at_point, targets
 from workcert.backends.registry import LoadedBackend, find
 from workcert.cases import parse, write
@@ -19,7 +19,7 @@ from workcert.children import cannot, cannot_fail
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.case import CaseRun, run_case
 from workcert.run.damaging import EARLIER, RIGHT, damaged
-from workcert.run.engine import Effort, Options
+from workcert.run.engine import Effort
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 
@@ -37,6 +37,7 @@ pytestmark = pytest.mark.skipif(bool(cannot(backend("RIGHT_JOBS"))), reason=cann
 failing = pytest.mark.skipif(bool(cannot_fail()), reason=cannot_fail() or "can")
 
 
+@cache
 def filled(name: str) -> Case:
     found = filling(targets(backend(name)))
     assert found is not None
@@ -107,21 +108,21 @@ def test_what_is_done_to_a_file() -> None:
 def target_of(name: str, operation: str) -> Target:
     """The nearest of its calls, or of those that write several records the one that writes most."""
     call, _, several = operation.partition(" of ")
-    found = [each for each in targets(backend(name)) if each.operation == call]
+    found = targets(backend(name), only=lambda each: each.operation == call)
     return max(found, key=lambda each: each.rows) if several else found[0]
 
 
 def swept(name: str, operation: str) -> list[Event]:
     events: list[Event] = []
     with StoreUnderTest.of(backend(name)) as store:
-        fail_each(store, [target_of(name, operation)], events.append)
+        fail_each(store, [target_of(name, operation)], [], events.append)
     return events
 
 
 def killed_at_its_writes(name: str, *operations: str) -> list[Event]:
     events: list[Event] = []
     with StoreUnderTest.of(backend(name)) as store:
-        fail_each(store, [], events.append, [(target_of(name, each), KILLED, MOST_WRITES) for each in operations])
+        fail_each(store, [], [(target_of(name, each), KILLED, MOST_WRITES) for each in operations], events.append)
     return events
 
 
@@ -203,16 +204,13 @@ def test_a_store_that_comes_back_is_right_at_each_of_its_writes(name: str, opera
 
 @failing
 def test_a_call_of_several_rows_is_among_those_that_are_killed_at_their_writes() -> None:
-    events: list[Event] = []
-    with StoreUnderTest.of(backend("RIGHT_WORKLOAD")) as store:
-        run_disks(store, Options(effort=Effort.CI), events.append)
-    killed = {each.row for each in events if isinstance(each, Tallied) and each.column == KILLED}
-    wholly = {each.row for each in events if isinstance(each, Tallied) and each.column == "write_error"}
-    assert wholly < killed
-    found = [each for each in targets(backend("RIGHT_WORKLOAD")) if each.operation not in ("open", "transaction")]
-    assert {each.operation for each in found if each.rows > 1} & (killed - wholly)
-    full = {each.row for each in events if isinstance(each, Tallied) and each.column == "full"}
-    assert full == {each.operation for each in found}
+    found = targets(backend("RIGHT_WORKLOAD"), only=lambda each: each.operation not in ("open", "transaction"))
+    every_way, others = on_disks(found, Effort.CI)
+    killed = {each.operation for each, disk, _most in others if disk == KILLED}
+    assert every_way
+    assert {each.operation for each in found if each.rows > 1} & killed
+    full = {each.operation for each, disk, _most in others if disk == "full"}
+    assert full | {each.operation for each in every_way} == {each.operation for each in found}
 
 
 @failing
@@ -228,7 +226,7 @@ def test_a_store_that_is_of_no_use_after_its_writes_is_a_finding_and_no_end_of_t
 
 def test_where_no_disk_can_be_made_to_fail_the_step_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    target = next(each for each in targets(backend("RIGHT_JOBS")) if each.operation == "enqueue")
+    target = target_of("RIGHT_JOBS", "enqueue")
     with StoreUnderTest.of(backend("RIGHT_JOBS")) as store:
         run = run_case(store, at_point(target, 1, "full"))
     (left_out,) = [each for each in run.steps if each.id == target.killed]
@@ -242,6 +240,6 @@ def test_a_pass_that_has_kept_some_records_does_not_say_that_it_wrote_nothing() 
     events: list[Event] = []
     target = target_of("RIGHT_WORKLOAD", "enforce_deadlines of several")
     with StoreUnderTest.of(backend("RIGHT_WORKLOAD")) as store:
-        fail_each(store, [], events.append, [(target, "full", MOST_WRITES)])
+        fail_each(store, [], [(target, "full", MOST_WRITES)], events.append)
     assert [each.verdict for each in events if isinstance(each, CaseEnded)] == [Verdict.PASSED]
     assert sum(isinstance(each, Tallied) for each in events) > 5

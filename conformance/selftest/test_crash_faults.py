@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(bool(cannot(Right("jobs")())), reason="processes
 def swept(backend: LoadedBackend, operations: frozenset[str]) -> list[CaseEnded]:
     events: list[Event] = []
     with StoreUnderTest.of(backend) as store:
-        kill_each(store, [each for each in targets(backend) if each.operation in operations], events.append)
+        kill_each(store, targets(backend, only=lambda each: each.operation in operations), events.append)
     return [event for event in events if isinstance(event, CaseEnded)]
 
 

@@ -41,17 +41,16 @@ pytestmark = pytest.mark.skipif(bool(cannot(backend("RIGHT_JOBS"))), reason=cann
 def swept(name: str, *operations: str) -> list[Event]:
     events: list[Event] = []
     with StoreUnderTest.of(backend(name)) as store:
-        kill_each(store, [each for each in targets(store.backend) if each.way in operations], events.append)
+        kill_each(store, targets(store.backend, only=lambda each: each.way in operations), events.append)
     return events
 
 
 def first_failed(name: str, way: str) -> CaseEnded:
     """Of the first call that fails, so that the others need not be shrunk."""
     with StoreUnderTest.of(backend(name)) as store:
-        for target in targets(store.backend):
+        for target in targets(store.backend, only=lambda each: each.way == way):
             events: list[Event] = []
-            if target.way == way:
-                kill_each(store, [target], events.append)
+            kill_each(store, [target], events.append)
             for each in ended(events):
                 if each.verdict is not Verdict.PASSED:
                     return each
@@ -83,6 +82,8 @@ WRONG = (
     Wrong("COUNTS_AFTERWARDS", "ack retry", Kind.ANSWER, "JOB-INS-05", "differs", 4),
     Wrong("LATE_WORKLOAD", "start", Kind.RECORD, "WRK-GEN-01", "is not there", 3),
     Wrong("AT_THE_END", "start", Kind.RECORD, "WRK-GEN-01", "is not there", 3),
+    Wrong("CLAIM_DUE_AFTERWARDS", "claim", Kind.ANSWER, "WRK-DLN-07", "differs", 4),
+    Wrong("START_DUE_AFTERWARDS", "start", Kind.ANSWER, "WRK-DLN-08", "differs", 5),
     Wrong("WITHOUT_SYNC", "start", Kind.PROMISE, "WRK-GEN-01", "PRAGMA synchronous gives 0", 3),
     Wrong("CARELESS_TRANSACTION", "transaction", Kind.PROMISE, "JOB-DUR-01", "PRAGMA synchronous gives 1", 1),
 )
@@ -121,10 +122,11 @@ def test_a_right_store_is_not_accused_and_its_points_are_told(name: str) -> None
     assert {each.verdict for each in ended(events)} == {Verdict.PASSED}
     tallied = [each for each in events if isinstance(each, Tallied)]
     rows = {way.partition(",")[0] for way in RIGHT[name]}
+    killed = targets(backend(name), only=lambda each: each.way in RIGHT[name])
     assert {each.row for each in tallied} == rows
     for row in rows:
         assert sum(each.count for each in tallied if each.row == row and each.column == "points") >= 5
-        ways = [target for target in targets(backend(name)) if target.way in RIGHT[name] and target.operation == row]
+        ways = [each for each in killed if each.operation == row]
         answered = [each.count for each in tallied if each.row == row and each.column == "after its answer"]
         assert sum(answered) == len(ways)
 

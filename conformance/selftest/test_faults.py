@@ -27,6 +27,7 @@ from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options
 from workcert.run.events import Verdict
 from workcert.run.store import StoreUnderTest
+from workcert.search.command import CONFIGURATIONS
 from workcert.tour.suite import selected
 from workspec.core.contract import digest
 
@@ -159,7 +160,8 @@ def test_a_redundant_check_is_shown_to_be_so_and_a_bound_is_not() -> None:
         fault_named("workload", "check is dropped", "heartbeat: WRK-FNC-02", "and the claim id is another"),
         fault_named("workload", "bound is moved", "claim: WRK-CLM-06", "+ 1"),
     ]
-    proofs = proven(bindings()["workload"], faults)
+    fences = [each for each in CONFIGURATIONS["workload"] if each.name == "fences"]
+    proofs = proven(bindings()["workload"], faults, configurations=fences)
     assert list(proofs) == [faults[0].name]
     assert "fences (" in proofs[faults[0].name]
 

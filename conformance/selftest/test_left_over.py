@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from workcert.adversity.crashes.sweep import kill_each, run_disks
+from workcert.adversity.crashes.sweep import fail_each, kill_each, on_disks
 from workcert.adversity.crashes.targets import Target, at_point, targets
 from workcert.adversity.handles.skew import run_skews
 from workcert.adversity.interleavings.suite import run_interleavings
@@ -42,7 +42,7 @@ failing = pytest.mark.skipif(bool(cannot_fail()), reason=cannot_fail() or "can")
 def target_of(name: str, operation: str) -> Target:
     """The nearest of its calls, or of those that write several records the one that writes most."""
     call, _, several = operation.partition(" of ")
-    found = [each for each in targets(backend(name)) if each.operation == call]
+    found = targets(backend(name), only=lambda each: each.operation == call)
     return max(found, key=lambda each: each.rows) if several else found[0]
 
 
@@ -64,8 +64,9 @@ def ended(events: list[Event]) -> list[CaseEnded]:
 def test_a_full_disk_that_one_operation_swallows_is_caught_and_named() -> None:
     events: list[Event] = []
     with StoreUnderTest.of(backend("SWALLOWS_A_FULL_DISK")) as store:
-        run_disks(store, Options(effort=Effort.CI), events.append)
-    found = next(each for each in ended(events) if each.failure is not None and "enqueue" in each.name)
+        _every_way, others = on_disks(targets(store.backend), Effort.CI)
+        fail_each(store, [], [each for each in others if each[0].operation == "enqueue"], events.append)
+    found = next(each for each in ended(events) if each.failure is not None)
     assert found.failure is not None
     assert found.case is not None
     assert re.fullmatch(r"enqueue(, \d+)?, the disk is full from write 1 on", found.case.header.title)

@@ -71,6 +71,32 @@ class Afterwards(Wrapped):
         return self.real.execute(sql, *parameters)
 
 
+class DueAfterwards(Wrapped):
+    """Writes when a workload is due in a transaction of its own, after the record, where it comes into this state."""
+
+    WRITES = "UPDATE workloads SET version = ?, state = ?, deadline_at = ?"
+
+    def __init__(self, state: str, real: Any) -> None:
+        super().__init__(real)
+        self.state = state
+        self.due: list[tuple[Any, Any]] = []
+
+    def execute(self, sql: str, *parameters: Any) -> Any:
+        if sql.startswith(self.WRITES) and parameters[0][1] == self.state:
+            version, state, due, *rest = parameters[0]
+            self.due.append((due, rest[3]))
+            sql = sql.replace("deadline_at = ?", "deadline_at = deadline_at")
+            return self.real.execute(sql, (version, state, *rest))
+        found = self.real.execute(sql, *parameters)
+        if sql in ("COMMIT", "ROLLBACK"):
+            due, self.due = self.due, []
+            if sql == "COMMIT" and due:
+                self.real.execute("BEGIN IMMEDIATE")
+                self.real.executemany("UPDATE workloads SET deadline_at = ? WHERE workload_id = ?", due)
+                self.real.execute("COMMIT")
+        return found
+
+
 class Late(Wrapped):
     """Commits when the next transaction begins, or at the end: the answer has been given long before."""
 
@@ -264,6 +290,8 @@ RIGHT_JOBS = JobsBackend()
 RESULT_AFTERWARDS = JobsBackend(change=partial(Afterwards, "INSERT INTO results"))
 TOKENS_AFTERWARDS = JobsBackend(change=partial(Afterwards, "INSERT INTO buckets"))
 COUNTS_AFTERWARDS = JobsBackend(change=partial(Afterwards, "UPDATE queues"))
+CLAIM_DUE_AFTERWARDS = WorkloadBackend(partial(DueAfterwards, "CLAIMED"))
+START_DUE_AFTERWARDS = WorkloadBackend(partial(DueAfterwards, "RUNNING"))
 SPLIT_WORKLOAD = WorkloadBackend(Split)
 SPLIT_JOBS = JobsBackend(change=Split)
 LATE_WORKLOAD = WorkloadBackend(Late)

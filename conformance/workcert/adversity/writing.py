@@ -15,12 +15,15 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 
 from workspec.core.alike import members_of
+from workspec.core.contract import Contract
+from workspec.core.interpreter import turning
 from workspec.core.record import Record, State
 
 Member: TypeAlias = tuple[str, ...]
 """The kind of a record, whether it is made, kept or taken away, and the way to a member of it; for the state of a
 record also what it was and what it becomes, since each has effects of its own. The places of elements in a list do
-not count."""
+not count. An instant at which something turns is a member, too: by it a store finds those that are due, and may keep
+it where no caller reads it back."""
 Written: TypeAlias = tuple[frozenset[Member], ...]
 """The members that a call writes, of each record that it writes."""
 Pair: TypeAlias = tuple[Member, Member, bool]
@@ -29,16 +32,17 @@ Pair: TypeAlias = tuple[Member, Member, bool]
 MADE, KEPT, TAKEN = "made", "kept", "taken"
 STATE: Final = "state"
 LOG: Final = "log"
+TURNS, SOONER = "turns", "sooner"
 MOST_ALIKE: Final = 2
 """Records of which a call writes the same: what befalls three of them befalls two."""
 
 T = TypeVar("T")
 
 
-def written(before: State, after: State) -> Written:
+def written(contract: Contract, before: State, after: State) -> Written:
     """What lies between two states; records that are made anew as they were are none."""
     changed = (key for key in {*before, *after} if before.get(key) is not after.get(key))
-    return tidied(members_between(before.get(key), after.get(key)) for key in changed)
+    return tidied(members_between(contract, before.get(key), after.get(key)) for key in changed)
 
 
 def tidied(records: Iterable[frozenset[Member]]) -> Written:
@@ -54,7 +58,7 @@ def way_of(call: str, operation: str, refusal: str) -> str:
     return f"{name}, refused as {refusal}" if refusal else name
 
 
-def members_between(before: Record | None, after: Record | None) -> frozenset[Member]:
+def members_between(contract: Contract, before: Record | None, after: Record | None) -> frozenset[Member]:
     """The members in which two records differ, either of which may be none."""
     one, other = (dict(_leaves_of(record)) for record in (before, after))
     ways = {way for way in {*one, *other} if one.get(way) != other.get(way)}
@@ -64,7 +68,19 @@ def members_between(before: Record | None, after: Record | None) -> frozenset[Me
     becomes = (str(one.get((STATE,), "")), str(other.get((STATE,), "")))
     head = (type(here.facts).__name__, MADE if before is None else KEPT if after is not None else TAKEN)
     named = (tuple(part for part in way if isinstance(part, str)) for way in ways)
-    return frozenset((*head, *names, *(becomes if names == (STATE,) else ())) for names in named)
+    members = {(*head, *names, *(becomes if names == (STATE,) else ())) for names in named}
+    return frozenset((*members, *((*head, TURNS, *names) for names in _turning(contract, before, after))))
+
+
+def _turning(contract: Contract, before: Record | None, after: Record | None) -> Iterator[Member]:
+    """By what a store finds the later record when it is due, and whether that is sooner than it found it for anything
+    before: if not, it comes to it all the same."""
+    turned, turns = (dict(turning(contract, each, 0)) if each is not None else {} for each in (before, after))
+    for named, instant in turns.items():
+        if turned.get(named) != instant:
+            yield (named,)
+            if all(instant < other for other in turned.values()):
+                yield named, SOONER
 
 
 def _leaves_of(record: Record | None) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -27,7 +27,10 @@ CRASHED: Final = "crashed"
 
 
 def proven(
-    binding: Binding, faults: Sequence[Fault], told: Callable[[Configuration], None] = lambda _configuration: None
+    binding: Binding,
+    faults: Sequence[Fault],
+    told: Callable[[Configuration], None] = lambda _configuration: None,
+    configurations: Sequence[Configuration] = (),
 ) -> Mapping[str, str]:
     """Which of these faults no configuration can tell from the right store, each with the statement of it.
 
@@ -38,10 +41,11 @@ def proven(
         binding: the contract and what the kit knows of it.
         faults: those that every suite left standing.
         told: called before each configuration is searched.
+        configurations: those to search; none: all of the contract.
     """
     left = [fault for fault in faults if fault.specification is not None]
     compared: dict[str, list[tuple[str, int]]] = {}
-    for configuration in CONFIGURATIONS[binding.name]:
+    for configuration in configurations or CONFIGURATIONS[binding.name]:
         if not left:
             break
         told(configuration)

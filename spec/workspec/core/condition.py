@@ -8,7 +8,7 @@ when one side is ``NOW``, gives the instant at which it turns.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from attrs import field, frozen
@@ -16,6 +16,7 @@ from attrs import field, frozen
 from workspec.core.scope import Scope
 
 Reader = Callable[[Scope], Any]
+Decide = Callable[[Scope], bool]
 
 BELOW, AT, ABOVE, ABSENT = "below", "at", "above", "absent"
 
@@ -71,7 +72,7 @@ def term(name: str, unit: str, source: str = "facts") -> Callable[[Reader], Term
     return lambda read: Term(name, unit, source, read)
 
 
-def flag(name: str, source: str = "facts", opposite: str = "") -> Callable[[Reader], Member]:
+def flag(name: str, source: str = "facts", opposite: str = "") -> Callable[[Decide], Member]:
     """Decorate a yes-or-no reader; the result is the condition that it is yes."""
     return lambda read: Term(name, "flag", source, read, opposite).holds()
 
@@ -93,9 +94,14 @@ NOW: Final = Term("now", "s", "now", lambda scope: scope.now)
 
 
 class Condition:
-    """Base of the closed set below; combine with ``&``, ``|`` and ``~``."""
+    """Base of the closed set below; combine with ``&``, ``|`` and ``~``.
+
+    ``decide``: whether it holds of a scope. Each class makes this function once, of what its parts read: rules ask
+    hundreds of conditions in a decision.
+    """
 
     __slots__ = ()
+    decide: Callable[[Scope], bool]
 
     def __and__(self, other: Condition) -> Condition:
         return Every((*_parts(self, Every), *_parts(other, Every)))
@@ -105,9 +111,6 @@ class Condition:
 
     def __invert__(self) -> Condition:
         return self.part if isinstance(self, Not) else Not(self)
-
-    def decide(self, scope: Scope) -> bool:  # noqa: ARG002 - each class below uses it
-        raise AssertionError("a condition is one of the classes below")
 
     @property
     def text(self) -> str:
@@ -135,12 +138,9 @@ class Comparison(Condition):
     left: Term
     relation: str
     right: Term
-    _test: Callable[[Any, Any], bool] = field(init=False, repr=False)
-    _said: str = field(init=False, repr=False)
-    _keys: dict[str, str] = field(init=False, repr=False, factory=dict)
-    """By owner, what the trace calls it: made once, since most decisions ask several comparisons."""
+    decide: Decide = field(init=False, repr=False)
 
-    RELATIONS: ClassVar = {
+    RELATIONS: ClassVar[Mapping[str, Callable[[Any, Any], bool]]] = {
         "<": operator.lt,
         "<=": operator.le,
         ">": operator.gt,
@@ -149,13 +149,25 @@ class Comparison(Condition):
         "!=": operator.ne,
     }
 
-    @_test.default
-    def _find_test(self) -> Callable[[Any, Any], bool]:
-        return self.RELATIONS[self.relation]
+    @decide.default
+    def _decides(self) -> Decide:
+        test, said = self.RELATIONS[self.relation], self.text
+        read_left, read_right = self.left.read, self.right.read
+        # By owner, what the trace calls it: made once, since most decisions ask several comparisons.
+        keys: dict[str, str] = {}
 
-    @_said.default
-    def _say(self) -> str:
-        return f"{self.left.name} {self.relation} {self.right.name}"
+        def decide(scope: Scope) -> bool:
+            left, right = read_left(scope), read_right(scope)
+            if left is None or right is None:
+                return False
+            side = AT if left == right else BELOW if left < right else ABOVE
+            key = keys.get(scope.owner)
+            if key is None:
+                key = keys[scope.owner] = f"{scope.owner} | {said}"
+            scope.trace.sides.append((key, side))
+            return test(left, right)
+
+        return decide
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -163,18 +175,7 @@ class Comparison(Condition):
 
     @property
     def text(self) -> str:
-        return self._said
-
-    def decide(self, scope: Scope) -> bool:
-        left, right = self.left.read(scope), self.right.read(scope)
-        if left is None or right is None:
-            return False
-        side = AT if left == right else BELOW if left < right else ABOVE
-        key = self._keys.get(scope.owner)
-        if key is None:
-            key = self._keys[scope.owner] = f"{scope.owner} | {self._said}"
-        scope.trace.sides.append((key, side))
-        return self._test(left, right)
+        return f"{self.left.name} {self.relation} {self.right.name}"
 
     def leaves(self) -> Iterator[Comparison | Member]:
         yield self
@@ -196,6 +197,13 @@ class Member(Condition):
 
     of: Term
     values: tuple[Any, ...]
+    decide: Decide = field(init=False, repr=False)
+
+    @decide.default
+    def _decides(self) -> Decide:
+        read, values = self.of.read, self.values
+        # What a flag reads is yes or no already.
+        return read if values == (True,) else lambda scope: read(scope) in values
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -216,9 +224,6 @@ class Member(Condition):
             return f"{self.of.name} {one} {names[0]}"
         return f"{self.of.name} {several} ({', '.join(names)})"
 
-    def decide(self, scope: Scope) -> bool:
-        return self.of.read(scope) in self.values
-
     def leaves(self) -> Iterator[Comparison | Member]:
         yield self
 
@@ -226,6 +231,12 @@ class Member(Condition):
 @frozen(eq=False)
 class Not(Condition):
     part: Condition
+    decide: Decide = field(init=False, repr=False)
+
+    @decide.default
+    def _decides(self) -> Decide:
+        part = self.part.decide
+        return lambda scope: not part(scope)
 
     @property
     def text(self) -> str:
@@ -236,9 +247,6 @@ class Not(Condition):
             return part.of.opposite or f"not: {part.of.name}"
         return part.phrase("is not", "not in")
 
-    def decide(self, scope: Scope) -> bool:
-        return not self.part.decide(scope)
-
     def leaves(self) -> Iterator[Comparison | Member]:
         return self.part.leaves()
 
@@ -248,16 +256,23 @@ class Every(Condition):
     """All parts hold; asked from left to right until one does not."""
 
     parts: tuple[Condition, ...]
+    decide: Decide = field(init=False, repr=False)
+
+    @decide.default
+    def _decides(self) -> Decide:
+        parts = tuple(part.decide for part in self.parts)
+
+        def decide(scope: Scope) -> bool:
+            for part in parts:  # noqa: SIM110 - a generator expression costs twice as much here
+                if not part(scope):
+                    return False
+            return True
+
+        return decide
 
     @property
     def text(self) -> str:
         return " and ".join(f"({p.text})" if isinstance(p, Any_) else p.text for p in self.parts)
-
-    def decide(self, scope: Scope) -> bool:
-        for part in self.parts:  # noqa: SIM110 - a generator expression costs twice as much here
-            if not part.decide(scope):
-                return False
-        return True
 
     def leaves(self) -> Iterator[Comparison | Member]:
         for part in self.parts:
@@ -269,16 +284,23 @@ class Any_(Condition):  # noqa: N801 - Any is taken by typing
     """One part at least holds; asked from left to right until one does."""
 
     parts: tuple[Condition, ...]
+    decide: Decide = field(init=False, repr=False)
+
+    @decide.default
+    def _decides(self) -> Decide:
+        parts = tuple(part.decide for part in self.parts)
+
+        def decide(scope: Scope) -> bool:
+            for part in parts:  # noqa: SIM110 - as above
+                if part(scope):
+                    return True
+            return False
+
+        return decide
 
     @property
     def text(self) -> str:
         return " or ".join(p.text for p in self.parts)
-
-    def decide(self, scope: Scope) -> bool:
-        for part in self.parts:  # noqa: SIM110 - as above
-            if part.decide(scope):
-                return True
-        return False
 
     def leaves(self) -> Iterator[Comparison | Member]:
         for part in self.parts:

@@ -5,7 +5,7 @@ Between the two halves another call may commit; `commit` sees it because records
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -44,6 +44,7 @@ __all__ = [
     "decide",
     "instants",
     "keys_of_checks",
+    "turning",
 ]
 
 
@@ -332,9 +333,18 @@ def instants(contract: Contract, record: Record, now: int) -> tuple[int, ...]:
 
     Only comparisons of ``now`` with a term of the record's own facts count.
     """
+    return tuple(sorted({instant for _named, instant in turning(contract, record, now)}))
+
+
+def turning(contract: Contract, record: Record, now: int) -> Iterator[tuple[str, int]]:
+    """By the name of each term of a record with which ``now`` is compared, the instant at which that turns; without
+    those that do not apply."""
     scope = Scope(now, {}, {}, None, record.facts, record.facts, reference, Trace())
-    found = {comparison.turning_instant(scope) for comparison in _timed(contract)}
-    return tuple(sorted(instant for instant in found if instant is not None))
+    for comparison in _timed(contract):
+        instant = comparison.turning_instant(scope)
+        if instant is not None:
+            (named,) = (term.name for term in comparison.terms if term.source != "now")
+            yield named, instant
 
 
 @cache

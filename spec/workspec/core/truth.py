@@ -140,7 +140,7 @@ def _leaf_holds(leaf: Comparison | Member, value: Any) -> bool:
         if not isinstance(value, int):
             return False
         left, right = (value if (number := _number(term)) is None else number for term in leaf.terms)
-        return Comparison.RELATIONS[leaf.relation](left, right)  # type: ignore[no-any-return]
+        return Comparison.RELATIONS[leaf.relation](left, right)
     forwards = leaf.left.name <= leaf.right.name
     return (value if forwards else _SWAPPED[value]) in _HOLDS_ON[leaf.relation]
 

@@ -67,7 +67,7 @@ def _writing(breadth: Breadth) -> Iterator[tuple[str, Written, _Seen]]:
                 continue
             told.add((acting.name, acting.leaves, changes))
             records = ([breadth.records.record(each) for each in change] for change in changes)
-            wrote = tidied(members_between(before, after) for before, after in records)
+            wrote = tidied(members_between(breadth.contract, before, after) for before, after in records)
             yield _way(breadth, acting), wrote, _Seen(breadth, number, acting, needed[number] | acting.needs)
 
 
@@ -85,7 +85,7 @@ def _real(binding: Binding, seen: _Seen) -> tuple[Case, frozenset[Pair]]:
     done = made(binding.contract, state, last.call, last.at)
     case = case_of(binding.contract, path, (), "a call that writes what no other does")
     header = evolve(case.header, profiles=tuple(sorted(seen.breadth.needs.names(seen.needs))))
-    wrote = () if done is None else written(state, done.state)
+    wrote = () if done is None else written(binding.contract, state, done.state)
     return compacted(evolve(case, header=header), binding.omitted), pairs_in(wrote)
 
 

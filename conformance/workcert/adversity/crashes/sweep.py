@@ -63,17 +63,23 @@ def run_disks(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     if why:
         emit(CaseEnded(SUITE, DISK_NAME, Verdict.SKIPPED, reason=why))
         return
-    asked = [target for target in wanted(store, options) if isinstance(killed_step(target).step, Call)]
+    fail_each(store, *on_disks(wanted(store, options), options.effort), emit)
+
+
+def on_disks(asked: Iterable[Target], effort: Effort) -> tuple[list[Target], list[tuple[Target, str, int]]]:
+    """Of these the ones for which the disk fails in every way; and others, each with the way in which it fails for it
+    and at how many of its writes."""
+    calls = [each for each in asked if isinstance(killed_step(each).step, Call) and not each.is_repeated]
     # Of each way the widest call will do: what it does about an error the others do where they write, too.
-    widest_of = {each.way: each for each in sorted(asked, key=lambda each: len(each.pairs))}
-    found = [each for each in asked if widest_of[each.way] is each]
-    kept = found[:: max(1, -(-len(found) // ON_DISKS[options.effort]))]
+    widest_of = {each.way: each for each in sorted(calls, key=lambda each: len(each.pairs))}
+    found = [each for each in calls if widest_of[each.way] is each]
+    kept = found[:: max(1, -(-len(found) // ON_DISKS[effort]))]
     widest = sorted((each for each in found if each not in kept), key=lambda each: (-each.rows, each.name))
-    full = [] if options.effort is Effort.QUICK else [each for each in found if each not in kept]
+    full = [] if effort is Effort.QUICK else [each for each in found if each not in kept]
     # Who changes several records may have kept some of them when it says that it has written nothing.
     others = [(each, FULL, MOST_POINTS if each.rows > 1 else 1) for each in full]
-    others += [(each, KILLED, MOST_WRITES) for each in widest[: WIDEST[options.effort]]]
-    fail_each(store, kept, emit, others)
+    others += [(each, KILLED, MOST_WRITES) for each in widest[: WIDEST[effort]]]
+    return kept, others
 
 
 def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit, *, finely: bool = False) -> None:
@@ -92,7 +98,7 @@ def kill_each(store: StoreUnderTest, found: Iterable[Target], emit: Emit, *, fin
 
 
 def fail_each(
-    store: StoreUnderTest, found: Iterable[Target], emit: Emit, others: Iterable[tuple[Target, str, int]] = ()
+    store: StoreUnderTest, found: Iterable[Target], others: Iterable[tuple[Target, str, int]], emit: Emit
 ) -> None:
     """The same with each way in which a disk fails, at each write. ``others``: operations for which it fails in this
     way only, at so many of their writes.
@@ -114,11 +120,14 @@ def wanted(store: StoreUnderTest, options: Options, shown: Iterable[str] = ()) -
     """The targets of the operations that are asked for; all where none is named. ``shown``: what is asked of every
     operation beside what a kill says of it."""
     ids = wanted_ids(options.only, store.backend)
-    found = targets(store.backend, finely=options.effort is Effort.DEEP)
     binding = store.backend.binding
     # To be killed says something of every operation.
     every = not ids or not ids.isdisjoint((*binding.killed, *shown))
-    return tuple(target for target in found if every or ids & requirements_of(binding, target.operation))
+    return targets(
+        store.backend,
+        finely=options.effort is Effort.DEEP,
+        only=lambda writing: every or bool(ids & requirements_of(binding, writing.operation)),
+    )
 
 
 @frozen

@@ -3,8 +3,9 @@ calls writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Final
 
 import attrs
@@ -28,6 +29,7 @@ from workspec.core.interpreter import Refused
 MOST_AFTERWARDS: Final = 4
 """Steps of the case that are made after the kill, to see that the store goes on."""
 TRANSACTION: Final = "transaction"
+OPEN: Final = "open"
 
 
 @frozen
@@ -44,16 +46,21 @@ class Target:
     wrote: Written = ()
     is_nearest: bool = True
     """Of its way. What a kill may do at all shows in this one; in the others, whether their writes hold together."""
+    is_repeated: bool = False
+    """The call of the one before it, with other steps behind."""
 
     @property
     def pairs(self) -> frozenset[Pair]:
         return pairs_in(self.wrote)
 
 
-def targets(backend: LoadedBackend, *, finely: bool = False) -> tuple[Target, ...]:
+def targets(
+    backend: LoadedBackend, *, finely: bool = False, only: Callable[[Writing], bool] = lambda _writing: True
+) -> tuple[Target, ...]:
     """For each way in which an operation writes, its nearest calls of which one writes any two members that some call
-    writes; and one for each way to open the store. In the order of names. ``finely``: one for each set of members."""
-    nearest: dict[tuple[str, Written], tuple[Case, _Acts]] = {}
+    writes; and one for each way to open the store. In the order of names. ``finely``: one for each set of members;
+    ``only``: of these steps."""
+    nearest: dict[tuple[str, Written], tuple[Case, Writing]] = {}
     for case, acting in _played(backend.binding.name):
         if lacking(case, backend):
             continue
@@ -61,20 +68,24 @@ def targets(backend: LoadedBackend, *, finely: bool = False) -> tuple[Target, ..
             known = nearest.get((acts.way, acts.wrote))
             if known is None or acts.position < known[1].position:
                 nearest[acts.way, acts.wrote] = (case, acts)
-    by_way: dict[str, list[tuple[Case, _Acts]]] = {}
-    for case, acts in sorted(nearest.values(), key=lambda each: each[1].position):
+    # The nearest first: what fails there is soon explained.
+    ordered = sorted(nearest.values(), key=lambda each: (each[1].position, each[1].way))
+    by_way: dict[str, list[tuple[Case, Writing]]] = {}
+    for case, acts in ordered:
         by_way.setdefault(acts.way, []).append((case, acts))
     found: list[Target] = []
     for way in sorted(by_way):
+        if not only(by_way[way][0][1]):
+            continue
         kept = by_way[way] if finely else covering(by_way[way], lambda each: pairs_in(each[1].wrote))
-        # The nearest first: what fails there is soon explained.
-        ordered = sorted(kept, key=lambda each: each[1].position)
-        found += (_target(backend, *each, number) for number, each in enumerate(ordered, start=1))
-    return (*found, *_openings(found))
+        numbered = enumerate(sorted(kept, key=lambda each: each[1].position), start=1)
+        of_way = (_targets_of(backend, *each, number) for number, each in numbered)
+        found += chain.from_iterable(of_way)
+    return (*found, *_openings(backend, ordered, only))
 
 
-@frozen
-class _Acts:
+@frozen(eq=False)
+class Writing:
     """A step that writes something, as it was ``played``, and the steps that come after it. ``rows``: how many records
     that can be read."""
 
@@ -88,23 +99,23 @@ class _Acts:
 
 
 @cache
-def _played(contract: str) -> tuple[tuple[Case, tuple[_Acts, ...]], ...]:
+def _played(contract: str) -> tuple[tuple[Case, tuple[Writing, ...]], ...]:
     """Each case that leads somewhere on a short way, with the steps of it that write something."""
     binding = bindings()[contract]
     found = ((case, play(binding, case, reference)) for case in richer_cases(contract))
     return tuple((case, tuple(_acting(binding, played))) for case, played in (*short_ways(binding), *found))
 
 
-def _acting(binding: Binding, played: Sequence[Played]) -> Iterator[_Acts]:
+def _acting(binding: Binding, played: Sequence[Played]) -> Iterator[Writing]:
     for position, each in enumerate(played):
         if each.state is each.before or not isinstance(each.step, Call | Transaction):
             continue
-        wrote = written(each.before, each.state)
+        wrote = written(binding.contract, each.before, each.state)
         if wrote:
             operation = each.step.call if isinstance(each.step, Call) else TRANSACTION
             rows = sum(map(binding.legible, changed_keys(each.before, each.state)))
             after = played[position + 1 : position + 1 + MOST_AFTERWARDS]
-            yield _Acts(position, _way(each), operation, wrote, rows, each, tuple(after))
+            yield Writing(position, _way(each), operation, wrote, rows, each, tuple(after))
 
 
 def _way(played: Played) -> str:
@@ -125,36 +136,58 @@ def pairs_by_way(contract: str) -> Mapping[str, frozenset[Pair]]:
     return {way: frozenset(pairs) for way, pairs in found.items()}
 
 
-def _target(backend: LoadedBackend, case: Case, acts: _Acts, number: int) -> Target:
-    """The case up to the step, which is killed; what tells whether it was made; the step again, as a caller without an
-    answer makes it, and what comes after it; the passes that find what it wrote."""
-    binding, position = backend.binding, acts.position
+def _targets_of(backend: LoadedBackend, case: Case, acts: Writing, number: int) -> Iterator[Target]:
+    """After the kill what tells whether the step was made; the step again, as a caller without an answer makes it; what
+    comes after it, and the passes that find what it wrote. Once more without what comes after it where a pass finds
+    something at once: a later call may make good what was torn."""
     name = acts.way if number == 1 else f"{acts.way}, {number}"
+    asked, at_once = _asked(backend, acts), _asked(backend, attrs.evolve(acts, after=()))
+    yield attrs.evolve(_target(backend, case, acts, name, asked), is_nearest=number == 1)
+    if acts.after and at_once.passes and at_once.passes != asked.passes:
+        again = _target(backend, case, attrs.evolve(acts, after=()), f"{name}, when due", at_once)
+        yield attrs.evolve(again, is_repeated=True)
+
+
+@frozen
+class _AskedOfIt:
+    """``reads`` right after the kill, the others after all."""
+
+    reads: tuple[Asked, ...]
+    tries: tuple[Asked, ...]
+    passes: tuple[Asked, ...]
+
+    @property
+    def needs(self) -> frozenset[str]:
+        return frozenset(profile for each in (*self.reads, *self.tries, *self.passes) for profile in each.needs)
+
+
+def _target(backend: LoadedBackend, case: Case, acts: Writing, name: str, asked: _AskedOfIt) -> Target:
+    binding, position = backend.binding, acts.position
     steps = tuple(unrolled(bare(case).steps))
     step = steps[position]
     assert isinstance(step, Call | Transaction)
     killed = Crash(f"{step.id}_killed", renamed(step, "unheard"), 1)
     after = steps[position + 1 : position + 1 + len(acts.after)]
-    asked = _asked(backend, acts)
     reads, passes = (
         tuple(each.step(binding, f"{step.id}_{how}_{n}", step.on) for n, each in enumerate(calls, start=1))
-        for how, calls in zip(("read", "pass"), asked, strict=True)
+        for how, calls in (("read", asked.reads), ("pass", (*asked.tries, *asked.passes)))
     )
-    needs = {*case.header.profiles, *(profile for calls in asked for each in calls for profile in each.needs)}
     killing = _case(case, name, (*steps[:position], killed, *reads, step, *after, *passes))
-    killing = attrs.evolve(killing, header=attrs.evolve(killing.header, profiles=tuple(sorted(needs))))
-    return Target(name, acts.operation, killing, killed.id, acts.way, acts.rows, acts.wrote, number == 1)
+    needs = tuple(sorted({*case.header.profiles, *asked.needs}))
+    killing = attrs.evolve(killing, header=attrs.evolve(killing.header, profiles=needs))
+    return Target(name, acts.operation, killing, killed.id, acts.way, acts.rows, acts.wrote, is_nearest=False)
 
 
-def _asked(backend: LoadedBackend, acts: _Acts) -> tuple[list[Asked], list[Asked]]:
-    """Right after the kill, and after all."""
+def _asked(backend: LoadedBackend, acts: Writing) -> _AskedOfIt:
     asking, claimed = telling(backend.binding.name), frozenset(backend.profiles)
     before, after = acts.played.before, acts.played.state
-    reads = asking.reads(before, after, _instant(acts.played), claimed)
     last = (acts.played, *acts.after)[-1].state
     now = max(map(_instant, (acts.played, *acts.after)))
-    tries = asking.tries(before, last, now, claimed)
-    return list(reads), [*tries, *asking.passes(last, changed_keys(before, after), now, claimed)]
+    return _AskedOfIt(
+        tuple(asking.reads(before, after, _instant(acts.played), claimed)),
+        tuple(asking.tries(before, last, now, claimed)),
+        tuple(asking.passes(last, changed_keys(before, after), now, claimed)),
+    )
 
 
 def _instant(played: Played) -> int:
@@ -164,16 +197,23 @@ def _instant(played: Played) -> int:
     return max(map(_instant, played.inner), default=0)
 
 
-def _openings(found: list[Target]) -> Iterator[Target]:
+def _openings(
+    backend: LoadedBackend, nearest: Sequence[tuple[Case, Writing]], only: Callable[[Writing], bool]
+) -> Iterator[Target]:
     """Making the store, and opening one that holds something: on the shortest way of all."""
-    if not found:
+    if not nearest:
         return
-    least = min(found, key=lambda target: (len(target.case.steps), target.name)).case
+    case, acts = nearest[0]
+    new, again = (attrs.evolve(acts, way=way, operation=OPEN, rows=0, wrote=()) for way in (f"{OPEN}, new", OPEN))
+    if not (only(new) or only(again)):
+        return
+    least = _target(backend, case, acts, OPEN, _asked(backend, acts)).case
     steps = tuple(step for step in least.steps if not isinstance(step, Crash))
     killed = Crash("opening_killed", None, 1)
-    yield Target("open, new", "open", _case(least, "open, new", (killed, *steps)), killed.id, "open, new")
-    first, *rest = steps
-    yield Target("open", "open", _case(least, "open", (first, killed, *rest)), killed.id, "open")
+    for opening, at in ((new, 0), (again, 1)):
+        if only(opening):
+            made = _case(least, opening.way, (*steps[:at], killed, *steps[at:]))
+            yield Target(opening.way, OPEN, made, killed.id, opening.way)
 
 
 def _case(of: Case, name: str, steps: tuple[Step, ...]) -> Case:

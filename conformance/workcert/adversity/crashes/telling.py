@@ -48,12 +48,22 @@ class Telling:
 
     binding: Binding
     _offering: Offering = field(init=False)
+    _passing: Sequence[Call] = field(init=False)
 
     @_offering.default
     def _offered(self) -> Offering:
         from workcert.search.command import CONFIGURATIONS
 
         return Offering(self.binding, CONFIGURATIONS[self.binding.name])
+
+    @_passing.default
+    def _passes_offered(self) -> Sequence[Call]:
+        contract = self.binding.contract
+        return [
+            call
+            for call in self._offering.of_none
+            if isinstance(contract.operation(contract.resolved(call).name), Batch | Draw)
+        ]
 
     def reads(self, before: State, after: State, now: int, claimed: frozenset[str]) -> Iterator[Asked]:
         """Everything that can be read of a store which claims this, and differs between two states, but for what the
@@ -81,8 +91,9 @@ class Telling:
         """Of each other operation a call of no record that is answered in one state as in the other it is not: by who
         wants a duty, or names an effect, that somebody has."""
         told: set[str] = set()
+        passing = {call.name for call in self._passing}
         for call in self._offering.of_none:
-            if call.name in self.binding.reads or call.name in told or call in self._passing:
+            if call.name in self.binding.reads or call.name in told or call.name in passing:
                 continue
             asked = self._telling(call, before, after, now, claimed)
             if asked is not None:
@@ -107,15 +118,6 @@ class Telling:
                 done = made(contract, state, call, at)
                 if done is not None and not written.isdisjoint(changed_keys(state, done.state)):
                     yield Asked(call, at, self._needs(call, state, done)), done.state
-
-    @property
-    def _passing(self) -> Sequence[Call]:
-        contract = self.binding.contract
-        return [
-            call
-            for call in self._offering.of_none
-            if isinstance(contract.operation(contract.resolved(call).name), Batch | Draw)
-        ]
 
     def _needs(self, call: Call, before: State, done: Committed) -> frozenset[str]:
         return profiles_needed(self.binding, call, before, done, changed_keys(before, done.state))

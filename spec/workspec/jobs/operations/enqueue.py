@@ -23,11 +23,11 @@ def _envelopes(scope: Scope) -> Sequence[Envelope]:
 
 
 def _of(test: Callable[[Envelope], bool]) -> Condition:
-    return flag(test.__name__.replace("_", " "), "call", lambda scope: test(requested(scope)))
+    return flag(test.__name__.replace("_", " "), "call", lambda scope: test(scope.call["envelopes"][scope.index]))
 
 
 def _at(name: str, test: Callable[[Sequence[Envelope], int], bool]) -> Condition:
-    return flag(name, "call", lambda scope: test(_envelopes(scope), scope.index))
+    return flag(name, "call", lambda scope: test(scope.call["envelopes"], scope.index))
 
 
 # Phase 1: each envelope by itself, in the order of 5.2 -------------------------------------------------------------
