@@ -128,7 +128,7 @@ class Meanwhile:
             why = clock.put(each.on, each.at)
         except BackendError as error:
             cause = error.__cause__
-            if not isinstance(cause, self.execution.binding.unavailable):
+            if self.companion is None or not isinstance(cause, self.execution.binding.unavailable):
                 raise
             if not cause.definite:
                 clock.at = None
