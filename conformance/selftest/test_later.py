@@ -32,6 +32,7 @@ from workspec.core.record import State
 from workspec.core.scope import Call as ModelCall
 
 from .interleaved import CI, QUICK, SHORT, first_failure, replays
+from .interleaved import ends as tried
 from .miniatures import clocks
 from .miniatures.sql_stores import SqlBackend, SqlHandle
 
@@ -128,6 +129,18 @@ def test_a_clock_that_is_read_in_the_order_is_right(right: Any) -> None:
     found = ends(right, every_case())
     assert {name for name, each in found.items() if Verdict.PASSED not in each} == set()
     assert set().union(*found.values()) <= {Verdict.PASSED, Verdict.SKIPPED}
+
+
+@pytest.mark.parametrize("right", [SqlHandle, clocks.BesideTheFile], ids=["in the file", "beside the file"])
+def test_who_is_turned_away_tries_again_where_the_clock_has_gone(
+    right: Callable[..., SqlHandle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The held call may have read it then, whoever comes between afterwards."""
+    monkeypatch.setattr(suite, "asked", lambda *_: ())
+    ended, tally = tried(describe("miniature", backend_of(right)), CI)
+    assert {each.verdict for each in ended} == {Verdict.PASSED}
+    assert tally["clock gone on"] == len(ended) == len(every_case())
+    assert tally["turned away"] > tally["points"]
 
 
 class _Unsure(clocks.BesideTheFile):
