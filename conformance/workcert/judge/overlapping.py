@@ -90,7 +90,7 @@ def judge_overlapping(
     too_early = _read_too_early(explaining, group)
     judge.state = before
     if too_early:
-        return Explained(Failure(ids, Kind.ORDER, f"no serial order of the calls explains what was seen: {too_early}"))
+        return Explained(Failure(ids, Kind.ORDER, too_early))
     text = f"no serial order of the calls explains what was seen; the best fails with: {cause.text}"
     every = tuple(dict.fromkeys((*ids, *cause.requirements)))
     return Explained(Failure(every, Kind.ORDER, text, cause.differences))
