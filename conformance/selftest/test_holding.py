@@ -108,12 +108,43 @@ def test_a_handle_is_opened_anew_only_beside_a_held_call() -> None:
         parse(unheld.replace(', "point": 1', ""))
 
 
-def test_calls_at_a_point_have_one_time_where_the_store_has_a_clock() -> None:
-    text = write(case_of("jobs/ack-against-ack"))
-    frozen = next(line for line in text.splitlines() if '"frozen"' in line)
-    head, _, tail = frozen.rpartition('"at_ms": 10000')
-    with pytest.raises(CaseError, match="at a different time"):
-        parse(text.replace(frozen, f'{head}"at_ms": 10001{tail}'))
+def later_by(ms: int) -> str:
+    """A case with a call beside a held one that is made so much later."""
+    case = case_of("jobs/ack-against-ack")
+    *before, step = case.steps
+    assert isinstance(step, Frozen)
+    (other,) = step.during
+    return write(evolve(case, steps=(*before, evolve(step, during=(evolve(other, at=step.frozen.at + ms),)))))
+
+
+def test_a_call_at_a_point_may_be_made_later_where_the_store_has_a_clock() -> None:
+    assert write(parse(later_by(1))) == later_by(1)
+
+
+def test_no_call_at_a_point_is_made_earlier_where_the_store_has_a_clock() -> None:
+    with pytest.raises(CaseError, match="at an earlier time; a store has one clock, which does not run back"):
+        parse(later_by(-1))
+
+
+def test_no_call_at_a_point_is_made_earlier_than_one_before_it() -> None:
+    case = case_of("jobs/ack-against-ack")
+    *before, step = case.steps
+    assert isinstance(step, Frozen)
+    (other,) = step.during
+    back = tuple(evolve(other, id=f"b{ms}", at=step.frozen.at + ms) for ms in (2, 1))
+    with pytest.raises(CaseError, match="at an earlier time"):
+        parse(write(evolve(case, steps=(*before, evolve(step, during=back)))))
+
+
+def test_an_earlier_call_at_a_point_is_left_out() -> None:
+    case = case_of("jobs/ack-against-ack")
+    *before, step = case.steps
+    assert isinstance(step, Frozen)
+    (other,) = step.during
+    run, held = held_in(SqlBackend(JOBS), evolve(case, steps=(*before, evolve(step, during=(evolve(other, at=1),)))))
+    assert held is None
+    assert not run.steps[-2].applicable
+    assert "does not run back" in run.steps[-2].note
 
 
 def test_what_is_left_of_a_held_step() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -15,55 +13,26 @@ from attrs import define, frozen
 
 from workcert.adversity.interleavings.library import cases_from, kept
 from workcert.adversity.interleavings.meetings import chosen, meetings, searched
-from workcert.adversity.interleavings.suite import asked, beside_reopening, run_interleavings, turned
+from workcert.adversity.interleavings.suite import asked, beside_reopening, turned
 from workcert.backends.registry import describe, find
 from workcert.binding import bindings
 from workcert.cases import builtin_cases
 from workcert.cases.model import Case, Frozen, Reopen
-from workcert.cases.parse import parse
-from workcert.cases.write import write
 from workcert.faults.fault import Fault
 from workcert.faults.field import field_faults
 from workcert.faults.field.model import Tier
 from workcert.run.abilities import AbilityLie
 from workcert.run.case import run_case
-from workcert.run.engine import Effort, Options
-from workcert.run.events import CaseEnded, Event, Tallied, Verdict
+from workcert.run.events import Verdict
 from workcert.run.store import BOUND, StoreUnderTest
 from workcert.search.command import CONFIGURATIONS
 from workspec.core.contract import digest
 
+from .interleaved import CI, QUICK, SHORT, ends, first_failure, replays
 from .miniatures import sql_stores
 from .miniatures.sql_stores import SqlBackend, SqlHandle
 
 WORKLOAD, JOBS = bindings()["workload"], bindings()["jobs"]
-CI = Options(effort=Effort.CI, explains=False)
-QUICK = Options(effort=Effort.QUICK, explains=False)
-SHORT = 5
-"""Steps of a case that a person reads at a glance."""
-
-
-class _Found(Exception):  # noqa: N818 - ends a run at its first finding
-    pass
-
-
-def first_failure(backend: Any, options: Options = CI) -> CaseEnded | None:
-    found: list[CaseEnded] = []
-
-    def emit(event: Event) -> None:
-        if isinstance(event, CaseEnded) and event.verdict not in (Verdict.PASSED, Verdict.SKIPPED):
-            found.append(event)
-            raise _Found
-
-    with StoreUnderTest.of(describe("miniature", backend)) as store, suppress(_Found):
-        run_interleavings(store, options, emit)
-    return found[0] if found else None
-
-
-def replays(backend: Any, case: Case) -> list[Verdict]:
-    again = parse(write(case))
-    with StoreUnderTest.of(describe("miniature", backend)) as store:
-        return [run_case(store, again).verdict for _ in range(3)]
 
 
 @frozen
@@ -143,21 +112,6 @@ def test_a_race_of_the_field_is_caught_each_time(contract: str, fault: Fault) ->
 # Right stores --------------------------------------------------------------------------------------------------------
 
 
-def ends(backend: Any, options: Options) -> tuple[list[CaseEnded], Counter[str]]:
-    found: list[CaseEnded] = []
-    tally: Counter[str] = Counter()
-
-    def emit(event: Event) -> None:
-        if isinstance(event, CaseEnded):
-            found.append(event)
-        if isinstance(event, Tallied):
-            tally[event.column] += event.count
-
-    with StoreUnderTest.of(backend) as store:
-        run_interleavings(store, options, emit)
-    return found, tally
-
-
 @pytest.mark.parametrize("contract", ["workload", "jobs"])
 def test_the_sqlite_store_is_right(contract: str) -> None:
     """And it is held where others wait, where others come first, and where they come last."""
@@ -167,6 +121,7 @@ def test_the_sqlite_store_is_right(contract: str) -> None:
     assert len(found) > 100
     for column in ("points", "turned away", "before the other", "after the other", "points beside reopening"):
         assert tally[column] > 50
+    assert (tally["clock gone on"] > 20) == (contract == "jobs")
 
 
 def test_the_same_is_tried_each_time() -> None:

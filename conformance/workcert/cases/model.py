@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
@@ -280,6 +280,14 @@ def every_step(steps: tuple[Step, ...]) -> Iterator[Step]:
     for step in steps:
         yield step
         yield from every_step(within(step))
+
+
+def runs_back(steps: Iterable[Plain]) -> bool:
+    """In the order in which these are made an instant is earlier than one before it; or some of the calls are made
+    while the clock of the store runs, and others while it stands."""
+    instants = [step.at for step in steps if isinstance(step, Call)]
+    known = [at for at in instants if at is not None]
+    return len(known) not in (0, len(instants)) or known != sorted(known)
 
 
 def calls_of(case: Case) -> Iterator[Call]:

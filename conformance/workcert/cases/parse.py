@@ -29,6 +29,7 @@ from workcert.cases.model import (
     Transaction,
     every_step,
     required_abilities,
+    runs_back,
 )
 from workcert.cases.reading import listed
 from workcert.codec import CodecError, parse_json
@@ -276,10 +277,11 @@ class _Steps(AdverseSteps):
         """Which of the calls takes effect first is the store's, so that nothing is written of one alone."""
         for call in (held, *calls):
             self.bare(call, ("expect", "record", "version"))
-        if self.contract.instant is None and any(call.at != held.at for call in calls):
-            raise self.fault(
-                "a call during another at a different time", "a store has one clock; give them one instant"
+        if self.contract.instant is None and runs_back([held, *calls]):
+            remedy = (
+                "a store has one clock, which does not run back; give it the instant of the held call, or a later one"
             )
+            raise self.fault("a call during another at an earlier time", remedy)
 
     def transaction(self, raw: dict[str, Any], step_id: str, note: str | None) -> Transaction:
         if not any(signature.inside for signature in self.contract.calls.values()):

@@ -61,11 +61,13 @@ def play(binding: Binding, case: Case, choose: Chooser) -> tuple[Played, ...]:
     Raises:
         NoSingleCourse: more than one course of the case is right, or it cannot be made as it is written.
     """
-    return tuple(_Player(binding, choose).steps(case))
+    return tuple(Player(binding, choose).steps(case))
 
 
 @define(eq=False)
-class _Player:
+class Player:
+    """``state`` and ``answers``: of what was made so far."""
+
     binding: Binding
     choose: Chooser
     state: State = field(factory=dict)
@@ -98,9 +100,13 @@ class _Player:
                 case Frozen():
                     raise NoSingleCourse("a call held between its halves: only a store that can pause is asked for it")
 
+    def copy(self) -> Player:
+        """One that goes on from here by itself."""
+        return attrs.evolve(self, answers=dict(self.answers))
+
     def call(self, step: Call) -> Played:
         before = self.state
-        call, now = self._made(step)
+        call, now = self.made(step)
         committed, outcomes = self._decided(call, now)
         self.state = committed.state
         self._answer(step.id, committed.outcome)
@@ -133,7 +139,7 @@ class _Player:
 
     def _late(self, call: Call) -> Played:
         """Refused for the transaction or for its own sake: which of the two comes first is not specified."""
-        made, now = self._made(attrs.evolve(call, at=self.at))
+        made, now = self.made(attrs.evolve(call, at=self.at))
         code, details = self.binding.ended_transaction
         refusals: list[Outcome] = [ModelRefused(code, details)]
         own = decide(self.binding.contract, self.state, made, now, self.choose)
@@ -142,7 +148,12 @@ class _Player:
         self.answers[call.id] = Refused(code)
         return Played(call, self.state, self.state, tuple(refusals))
 
-    def _made(self, step: Call) -> tuple[ModelCall, int]:
+    def made(self, step: Call) -> tuple[ModelCall, int]:
+        """The call with references filled in and arguments typed, and its instant; the clock is there then.
+
+        Raises:
+            NoSingleCourse: it cannot be made as it is written.
+        """
         try:
             arguments = resolve(step.args, self.answers)
             hints = self.binding.signature(step.call).arguments

@@ -2,12 +2,15 @@
 
 Of each call it is known which others had ended before it began, and which may have committed inside of it. A pass
 whose elements commit each alone may have others between its elements, so that each element has a place of its own.
+
+Where the clock of the store went on inside of a call, that call may have read it before or after. Those that have read
+it later come later in the order: a call reads the clock inside of the order, and not before it has its place there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -27,13 +30,14 @@ from workspec.core.scope import Call, Scope
 @frozen(eq=False)
 class Overlap:
     """One call of a group. ``after``: the places of those that had ended before it began; ``met``: of those that may
-    have committed between its beginning and its end."""
+    have committed between its beginning and its end; ``later``: instants to which the clock went on meanwhile."""
 
     call: Call
     now: int
     observed: Observed
     after: frozenset[int] = frozenset()
     met: frozenset[int] = frozenset()
+    later: tuple[int, ...] = ()
 
 
 @frozen(eq=False)
@@ -74,29 +78,89 @@ def judge_overlapping(
     crashed = next((each.observed for each in group if isinstance(each.observed, Crashed)), None)
     if crashed is not None:
         return Explained(Failure(ids, Kind.CRASH, f"a call that met another: the store raised {crashed.text}"))
-    seen = {place: each.observed for place, each in enumerate(group)}
-    unsure = [place for place, one in seen.items() if isinstance(one, Unavailable) and not one.definite]
-    losers = [place for place, one in seen.items() if _lost(judge, one)]
-    sure = {place for place, one in seen.items() if not isinstance(one, Unavailable) and place not in losers}
-    causes: list[Failure] = []
     before = judge.state
-    for blind in (False, True):
-        fitting: list[Fitting] = []
-        for happened, passed_over in product(_subsets(unsure), (False, True)):
-            judge.state = before
-            searched = _Group(judge, group, read, rest, losers, passed_over, blind, stale)
-            fitting += searched.orders(sure.union(happened))
-            causes += searched.causes
-        if fitting:
-            first, *others = fitting
-            judge.state = first.state
-            judge.take_over(read)
-            return Explained(None, first.order, _distinct(first.state, [other.state for other in others]))
+    explaining = _Explaining(judge, read, rest, stale)
+    fitting = explaining.orders(list(_in_order_of_time(group)))
+    if fitting:
+        first, *others = fitting
+        judge.state = first.state
+        judge.take_over(read)
+        return Explained(None, first.order, _distinct(first.state, [other.state for other in others]))
+    cause = explaining.causes[0]
+    too_early = _read_too_early(explaining, group)
     judge.state = before
-    cause = causes[0]
+    if too_early:
+        return Explained(Failure(ids, Kind.ORDER, too_early))
     text = f"no serial order of the calls explains what was seen; the best fails with: {cause.text}"
     every = tuple(dict.fromkeys((*ids, *cause.requirements)))
     return Explained(Failure(every, Kind.ORDER, text, cause.differences))
+
+
+def _at_all_instants(group: Sequence[Overlap]) -> Iterator[list[Overlap]]:
+    """The group with each call at one of the instants that it may have read, the earliest first."""
+    for instants in product(*((each.now, *each.later) for each in group)):
+        yield [evolve(each, now=at) for each, at in zip(group, instants, strict=True)]
+
+
+def _in_order_of_time(group: Sequence[Overlap]) -> Iterator[Sequence[Overlap]]:
+    """The same, where the clock went on: who comes before whom their instants tell."""
+    if not any(each.later for each in group):
+        yield group
+        return
+    for timed in _at_all_instants(group):
+        earlier = ({place for place, other in enumerate(timed) if other.now < each.now} for each in timed)
+        yield [evolve(each, after=each.after | places) for each, places in zip(timed, earlier, strict=True)]
+
+
+def _read_too_early(explaining: _Explaining, group: Sequence[Overlap]) -> str:
+    """Which call has taken effect behind a later one, at an earlier instant, if that explains all; else empty."""
+    if not any(each.later for each in group):
+        return ""
+    for timed in _at_all_instants(group):
+        for fitting in explaining.orders([timed]):
+            order = [timed[place] for place in fitting.order]
+            for before, late in pairwise(order):
+                if late.now < before.now:
+                    return (
+                        f"{late.call.name} took effect at {late.now}, behind {before.call.name}, which was made later, "
+                        f"at {before.now}: it read the clock before it had its place in the order"
+                    )
+    return ""
+
+
+@define(eq=False)
+class _Explaining:
+    """``causes``: why orders do not fit."""
+
+    judge: Judge
+    read: Read
+    rest: Callable[[], Failure | None]
+    stale: Sequence[State]
+    causes: list[Failure] = field(factory=list)
+
+    def orders(self, groups: Sequence[Sequence[Overlap]]) -> list[Fitting]:
+        """Every order that fits of any of these groups, which differ in when their calls were made. What calls chose is
+        looked for in records as long as there is one."""
+        before = self.judge.state
+        found: list[Fitting] = []
+        for blind in (False, True):
+            for group in groups if not found else ():
+                found += self._orders_of(group, before, blind)
+        self.judge.state = before
+        return found
+
+    def _orders_of(self, group: Sequence[Overlap], before: State, blind: bool) -> list[Fitting]:
+        seen = {place: each.observed for place, each in enumerate(group)}
+        unsure = [place for place, one in seen.items() if isinstance(one, Unavailable) and not one.definite]
+        losers = [place for place, one in seen.items() if _lost(self.judge, one)]
+        sure = {place for place, one in seen.items() if not isinstance(one, Unavailable) and place not in losers}
+        found: list[Fitting] = []
+        for happened, passed_over in product(_subsets(unsure), (False, True)):
+            self.judge.state = before
+            searched = _Group(self.judge, group, self.read, self.rest, losers, passed_over, blind, self.stale)
+            found += searched.orders(sure.union(happened))
+            self.causes += searched.causes
+        return found
 
 
 def _distinct(first: State, states: Sequence[State]) -> tuple[State, ...]:

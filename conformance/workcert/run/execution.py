@@ -258,6 +258,12 @@ class Execution:
         )
 
     def prepare(self, step: Call) -> tuple[ModelCall, int] | StepRun:
+        """As `understood`, with the clock of the store put where the call is made."""
+        made = self.understood(step)
+        why = "" if isinstance(made, StepRun) else self.clock.put(step.on, step.at)
+        return self.left_out(step, why) if why else made
+
+    def understood(self, step: Call) -> tuple[ModelCall, int] | StepRun:
         """The call with references filled in and arguments typed, and its instant; or why it cannot be made."""
         try:
             arguments = resolve(step.args, self.answers)
@@ -279,11 +285,8 @@ class Execution:
         now_s = self.binding.contract.instant(call, at)
         why = self.binding.impossible(call)
         elsewhere = "" if why else self.not_asserted([(call, now_s)])
-        if elsewhere:
-            return self.left_out(step, elsewhere, elsewhere=True)
-        why = why or self.clock.put(step.on, step.at)
-        if why:
-            return self.left_out(step, why)
+        if why or elsewhere:
+            return self.left_out(step, why or elsewhere, elsewhere=bool(elsewhere))
         return call, now_s
 
     def not_asserted(self, calls: Sequence[Made]) -> str:

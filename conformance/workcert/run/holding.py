@@ -7,16 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
-from attrs import define, field, frozen
+from attrs import define, frozen
 
 from workcert.backends import coroutines
-from workcert.backends.registry import BackendError
-from workcert.cases.model import Call, Frozen, Reopen
+from workcert.cases.model import Call, Frozen, Reopen, runs_back
 from workcert.judge.overlapping import Overlap, judge_overlapping
-from workcert.judge.verdict import HELD, Failure, Kind, StepRun
-from workcert.raised import told
-from workcert.run.beside import Companion
-from workcert.run.calling import Answered, Observed, Unavailable, observe
+from workcert.judge.verdict import HELD, StepRun
+from workcert.run.calling import Answered, Observed, observe
+from workcert.run.clock import RUNS_BACK
+from workcert.run.meanwhile import Made, Meanwhile
 from workcert.run.others import stray_rows
 from workcert.run.referred import check_referred
 from workcert.run.store import OWN_THREADS
@@ -45,107 +44,12 @@ class Held:
     first: bool | None = None
 
 
-@frozen(eq=False)
-class _Made:
-    step: Call
-    call: ModelCall
-    now: int
-    observed: Observed
-
-
-@define(eq=False)
-class _Meanwhile:
-    """The steps of ``during``, made in a thread of their own: they may have to wait for the held call."""
-
-    execution: Execution
-    step: Frozen
-    made: list[_Made] = field(factory=list)
-    left_out: list[StepRun] = field(factory=list)
-    reopened: list[StepRun] = field(factory=list)
-    trouble: list[BaseException] = field(factory=list)
-    companion: Companion | None = None
-    is_timed: bool = False
-
-    @property
-    def came_back(self) -> bool:
-        """They had ended when the held call went on."""
-        return self.companion is not None and self.companion.came_back
-
-    def start(self) -> None:
-        self.forget()
-        self.companion = Companion(self.execution.store, self._run)
-        self.companion.start()
-        self.is_timed |= self.companion.is_timed
-
-    def go_on(self) -> None:
-        """The held call has come to a further point."""
-        if self.companion is not None:
-            self.companion.go_on()
-            self.is_timed |= self.companion.is_timed
-
-    def forget(self) -> None:
-        self.companion = None
-        for kept in (self.made, self.left_out, self.reopened):
-            kept.clear()
-
-    def finish(self) -> None:
-        """Wait for them, or make them now.
-
-        Raises:
-            CallHung: they do not come back though nothing holds them up any more.
-        """
-        if self.companion is None:
-            self._run()
-        else:
-            self.companion.finish(f"a call beside {self.step.frozen.call}")
-        for error in self.trouble:
-            raise error
-
-    def _run(self) -> None:
-        try:
-            for each in self.step.during:
-                if self.companion is not None:
-                    self.companion.next_call()
-                self._make(each)
-        except BaseException as error:  # raised again where somebody can hear it
-            self.trouble.append(error)
-        finally:
-            # A handle that was opened in this thread may be of no use in another.
-            for each in self.step.during:
-                if isinstance(each, Reopen):
-                    self.execution.store.close_handle(each.on)
-
-    def _make(self, each: Call | Reopen) -> None:
-        execution = self.execution
-        if isinstance(each, Reopen):
-            self.reopened.append(_reopened(execution, each))
-            return
-        made = execution.prepare(each)
-        if isinstance(made, StepRun):
-            self.left_out.append(made)
-            return
-        call, now = made
-        observed = execution.observed(each, call)
-        execution.put(each, observed)
-        self.made.append(_Made(each, call, now, observed))
-
-    @property
-    def did_nothing(self) -> bool:
-        """All of them said at once, and definitely, that they did nothing; to open a handle is to do nothing, and what
-        refers to the answer of one that did nothing cannot be made."""
-        seen = [each.observed for each in self.made]
-        failed = any(each.failure is not None for each in self.reopened)
-        turned_away = all(isinstance(one, Unavailable) and one.definite for one in seen)
-        nothing_made = bool(self.left_out) and not seen
-        return self.came_back and turned_away and not failed and not self.trouble and not nothing_made
-
-
 def run_held(execution: Execution, step: Frozen) -> StepRun:
     """Hold one call at its point, make the others, let it go on; then some serial order must explain all."""
     held, number = step.frozen, step.point
     assert number is not None
-    if execution.binding.has_clock and any(getattr(each, "at", held.at) != held.at for each in step.during):
-        return execution.left_out(step, "a store has one clock: a call during another is made at the same instant")
+    if execution.binding.has_clock and runs_back([held, *step.during]):
+        return execution.left_out(step, f"{RUNS_BACK}: what is made during a call is made at its instant or later")
     why = execution.store.cannot_hold()
     if why:
         return execution.not_forced(step, why)
@@ -157,12 +61,14 @@ def run_held(execution: Execution, step: Frozen) -> StepRun:
         if not isinstance(each, Reopen):
             # Opened in this thread and before the call begins: it has an older view than the call leaves.
             execution.store.handle(each.on)
-    meanwhile = _Meanwhile(execution, step)
+    meanwhile = Meanwhile(execution, step)
     state, observed = _hold(execution, held, call, number, meanwhile)
     meanwhile.finish()
     check_referred(execution.store.backend, held.call, observed)
-    made = [_Made(held, call, now, observed), *meanwhile.made]
-    why = execution.not_asserted([(each.call, each.now) for each in made])
+    instant = execution.binding.contract.instant
+    later = tuple(instant(call, at) for at in sorted(meanwhile.gone_on))
+    made = [Made(held, call, now, observed, later), *meanwhile.made]
+    why = execution.not_asserted([(each.call, at) for each in made for at in (each.now, *each.later)])
     if why:
         return execution.left_out(step, why, elsewhere=True)
     execution.put(held, observed)
@@ -188,7 +94,7 @@ class _Points:
 
 
 def _hold(
-    execution: Execution, held: Call, call: ModelCall, number: int, meanwhile: _Meanwhile
+    execution: Execution, held: Call, call: ModelCall, number: int, meanwhile: Meanwhile
 ) -> tuple[_Points, Observed]:
     points = _Points()
 
@@ -235,7 +141,7 @@ def _why_nowhere(execution: Execution, points: _Points) -> str:
     return f"the call came to {points.count} points"
 
 
-def _check_seen(execution: Execution, held: _Made, points: _Points) -> None:
+def _check_seen(execution: Execution, held: Made, points: _Points) -> None:
     """A call that wrote has made statements.
 
     Raises:
@@ -255,29 +161,10 @@ def _check_seen(execution: Execution, held: _Made, points: _Points) -> None:
         )
 
 
-def _reopened(execution: Execution, step: Reopen) -> StepRun:
-    """Closed and opened anew. What the store says of being held up is no failure; anything else that it raises is."""
-    execution.store.close_handle(step.on)
-    seen: Observed = Answered(None)
-    failure = None
-    try:
-        execution.store.handle(step.on)
-    except BackendError as error:
-        cause = error.__cause__
-        if isinstance(cause, execution.binding.unavailable):
-            seen = Unavailable(cause.definite, told(cause))
-        else:
-            ids = execution.binding.contract.comparisons["read"]
-            failure = Failure(ids, Kind.CRASH, f"opening the place while another handle is in a call: {error}")
-    return StepRun(step.id, step.on, None, "reopen", {}, seen, None, (), failure)
-
-
 # Judging -------------------------------------------------------------------------------------------------------------
 
 
-def _judged(
-    execution: Execution, step: Frozen, made: Sequence[_Made], meanwhile: _Meanwhile, points: _Points
-) -> StepRun:
+def _judged(execution: Execution, step: Frozen, made: Sequence[Made], meanwhile: Meanwhile, points: _Points) -> StepRun:
     waited = points.label is not None and not meanwhile.came_back
     group = [_overlap(place, each, len(made), points, waited) for place, each in enumerate(made)]
     execution.rows.clear()
@@ -302,22 +189,21 @@ def _judged(
     return attrs.evolve(own, failure=failure, during=during, note=note)
 
 
-def _as_run(made: _Made) -> StepRun:
+def _as_run(made: Made) -> StepRun:
     step = made.step
     return StepRun(step.id, step.on, step.at, step.call, made.call.arguments, made.observed, None)
 
 
-def _overlap(place: int, made: _Made, calls: int, points: _Points, waited: bool) -> Overlap:
+def _overlap(place: int, made: Made, calls: int, points: _Points, waited: bool) -> Overlap:
     """Those made meanwhile came one after the other. One that did not wait had ended before the held one went on, so
     that the held one committed inside of none of them."""
-    others = frozenset(range(1, calls))
+    overlap = Overlap(made.call, made.now, made.observed, later=made.later)
     if points.label is None:
-        after = frozenset(range(place))
-        return Overlap(made.call, made.now, made.observed, after, frozenset[int]())
+        return attrs.evolve(overlap, after=frozenset(range(place)))
     if place == 0:
-        return Overlap(made.call, made.now, made.observed, frozenset[int](), others)
+        return attrs.evolve(overlap, met=frozenset(range(1, calls)))
     met = frozenset({0}) if waited else frozenset[int]()
-    return Overlap(made.call, made.now, made.observed, frozenset(range(1, place)), met)
+    return attrs.evolve(overlap, after=frozenset(range(1, place)), met=met)
 
 
 def _held_comes_first(order: Sequence[int]) -> bool | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from attrs import define, evolve, field
 
+from workcert.adversity.interleavings.later import later
 from workcert.adversity.interleavings.library import cases_from, everything, kept
 from workcert.adversity.interleavings.meetings import searched
 from workcert.adversity.part import SUITE, Part
 from workcert.backends.protocol import Ability
 from workcert.backends.registry import LoadedBackend
+from workcert.binding import bindings
 from workcert.cases.model import Call, Case, Frozen, Plain, Reopen, calls_of
 from workcert.judge.verdict import StepRun
 from workcert.run.case import CaseRun, run_case
@@ -22,6 +25,8 @@ from workcert.run.holding import Held
 from workcert.run.store import StoreUnderTest
 
 NAME: Final = "interleavings"
+MOST_LATER: Final = 3
+"""Of each operation that is held while the clock goes on. At effort deep there are more."""
 SAMPLE: Final = 6
 """At effort quick every so manieth meeting is tried; the seed says with which to begin."""
 MOST_POINTS: Final = 60
@@ -46,7 +51,7 @@ def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> No
     if why:
         emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why))
         return
-    cases = [case for case in asked(backend, options) if all(hasattr(handle, call.call) for call in calls_of(case))]
+    cases = [case for case in asked(backend, options) if _has_all(handle, case)]
     trying = _Trying(store, emit)
     for case in cases:
         trying.meeting(case)
@@ -55,6 +60,9 @@ def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> No
     if backend.can(Ability.POINTS):
         for case in beside_reopening(cases):
             trying.reopening(case)
+        for case in asked_later(backend, options):
+            if _has_all(handle, case):
+                trying.later(case)
         # Of a database module that nobody uses a case says so itself; where its statements hold up an event loop, or
         # the store refuses what would be held, nothing can be held.
         if cases and not trying.points and (backend.dbapi is None or handle.has_own_points):
@@ -70,12 +78,35 @@ def asked(backend: LoadedBackend, options: Options) -> Sequence[Case]:
 
         every = everything(binding, searched(binding, CONFIGURATIONS[binding.name]))
         return list(cases_from(binding, (each for each in every if each[0].needs <= backend.profiles)))
-    fitting = (case for case in kept(binding.name) if backend.profiles.issuperset(case.header.profiles))
-    first: dict[str, Case] = {}
-    for case in fitting:
-        first.setdefault(case.header.name, case)
-    cases = list(first.values())
+    cases = _fitting(binding.name, backend.profiles)
     return cases[options.seed % SAMPLE :: SAMPLE] if options.effort is Effort.QUICK else cases
+
+
+def asked_later(backend: LoadedBackend, options: Options) -> Sequence[Case]:
+    """Those between whose calls the clock goes on. None at effort quick: to find them takes longer than to try them."""
+    if options.effort is Effort.QUICK:
+        return ()
+    most = None if options.effort is Effort.DEEP else MOST_LATER
+    return _later(backend.binding.name, backend.profiles, most)
+
+
+@cache
+def _later(contract: str, profiles: frozenset[str], most: int | None) -> tuple[Case, ...]:
+    return later(bindings()[contract], _fitting(contract, profiles), profiles, most)
+
+
+def _fitting(contract: str, profiles: frozenset[str]) -> list[Case]:
+    """Of the cases that ship with the kit and are of one name, the first that a store with these profiles can be asked
+    for."""
+    first: dict[str, Case] = {}
+    for case in kept(contract):
+        if profiles.issuperset(case.header.profiles):
+            first.setdefault(case.header.name, case)
+    return list(first.values())
+
+
+def _has_all(handle: Any, case: Case) -> bool:
+    return all(hasattr(handle, call.call) for call in calls_of(case))
 
 
 def beside_reopening(cases: Sequence[Case]) -> Iterator[Case]:
@@ -139,11 +170,17 @@ class _Trying:
 
     def meeting(self, case: Case) -> None:
         """Either call is held while the other runs, and the case ends as the worst of all that."""
+        self._all_ways(case, [way for way in (case, turned(case)) if way is not None], "meetings")
+
+    def later(self, case: Case) -> None:
+        """One call is held while the clock goes on and the other runs."""
+        self._all_ways(case, [case], "clock gone on")
+
+    def _all_ways(self, case: Case, ways: Sequence[Case], column: str) -> None:
         self.meetings += 1
         whys: list[str] = []
-        ways = [way for way in (case, turned(case)) if way is not None]
         for way in ways:
-            self._tally(way, "meetings")
+            self._tally(way, column)
             why = self._at_each_point(way) if self.store.backend.can(Ability.POINTS) else self._at_pause(way)
             if why is None:
                 return
