@@ -35,8 +35,9 @@ BARS: Final = {"memory": 4.0, "sqlite": 2.0}
 FAULTS_BAR: Final = 5.0
 LIMIT_S: Final = 20.0
 """For one driver on one wrong store."""
-ROUNDS: Final = 15
-"""Of one batch of examples each: short, so that both meet the same neighbours on a machine that is shared."""
+ROUNDS: Final = 61
+"""Of one batch of examples each: short, so that both meet the same neighbours on a machine that is shared, and many,
+since the ratios of single rounds lie between 2.5 and 6."""
 STEPS: Final = 400
 """Of each driver in each round, at least."""
 

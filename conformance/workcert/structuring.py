@@ -169,7 +169,7 @@ def _mapping(member: Any) -> _Build:
     inner = builder(member)
 
     def build(value: Any) -> Any:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, (dict, Mapping)):
             raise _Misfit("", f"expected an object, found {_kind(value)}")
         made: dict[str, Any] = {}
         for key, each in value.items():
@@ -198,7 +198,7 @@ def _carrier(wanted: type[Any]) -> _Build:
     assert not any(field.kw_only for field in attrs.fields(wanted)), f"{wanted.__name__} takes members by name"
 
     def build(value: Any) -> Any:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, (dict, Mapping)):
             raise _Misfit("", f"expected {wanted.__name__} as an object, found {_kind(value)}")
         if not (value.keys() <= known and needed <= value.keys()):
             raise _stray_or_missing(value)
@@ -245,7 +245,7 @@ _NAMES: Mapping[type, str] = {
 def _kind(value: Any) -> str:
     if value is None:
         return "null"
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return "an object"
     if isinstance(value, (list, tuple)):
         return "an array"

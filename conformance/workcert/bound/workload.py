@@ -98,7 +98,7 @@ def _attempts_so_far(scope: Scope) -> int | None:
 def _as_it_was(record: Any, count: Hashable) -> Any:
     """Attempts up to the one that a call begins or is about, for later ones belong to later claims; without what is
     written over: the status of an attempt, and when the next is due."""
-    if not isinstance(record, vocabulary.Workload) or not isinstance(record.attempts, Sequence):
+    if not isinstance(record, vocabulary.Workload) or not isinstance(record.attempts, (list, tuple, Sequence)):
         return record
     if not isinstance(count, int):
         return record

@@ -284,4 +284,4 @@ def _typed(value: Any) -> str:
 
 
 def _plain(details: Any) -> Any:
-    return dict(details) if details is not None and isinstance(details, Mapping) else details
+    return dict(details) if details is not None and isinstance(details, (dict, Mapping)) else details

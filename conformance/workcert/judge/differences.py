@@ -43,7 +43,7 @@ def _walk(path: str, expected: Any, seen: Any) -> Iterator[Difference]:
     names = names_of(type(expected))
     if names is not None:
         yield from _members(path, names, expected, seen)
-    elif isinstance(expected, Mapping):
+    elif isinstance(expected, (dict, Mapping)):
         yield from _mapping(path, expected, seen)
     elif isinstance(expected, frozenset) and _is_set(seen):
         if frozenset(seen) != expected:
@@ -65,7 +65,7 @@ def _members(path: str, names: Sequence[str], expected: Any, seen: Any) -> Itera
 
 
 def _mapping(path: str, expected: Mapping[str, Any], seen: Any) -> Iterator[Difference]:
-    if not isinstance(seen, Mapping):
+    if not isinstance(seen, (dict, Mapping)):
         yield Difference(path, expected, seen)
         return
     names = {*expected, *seen}
@@ -89,7 +89,7 @@ def _is_set(seen: Any) -> bool:
 
 
 def _items(path: str, expected: Sequence[Any], seen: Any) -> Iterator[Difference]:
-    if isinstance(seen, str) or not isinstance(seen, Sequence):
+    if isinstance(seen, str) or not isinstance(seen, (list, tuple, Sequence)):
         yield Difference(path, expected, seen)
         return
     for index in range(max(len(expected), len(seen))):

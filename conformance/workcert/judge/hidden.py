@@ -21,7 +21,7 @@ def is_whole(value: Any) -> bool:
     """Nothing of it is hidden, at any depth."""
     if isinstance(value, list | tuple):
         return all(map(is_whole, value))
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return all(map(is_whole, value.values()))
     if attrs.has(type(value)):
         return all(is_whole(getattr(value, member.name)) for member in attrs.fields(type(value)))
@@ -63,7 +63,7 @@ def _shows(value: Any, steps: tuple[tuple[str, bool], ...]) -> bool:
             return all(_shows(element, steps[position + 1 :]) for element in value)
     if type(value) in LEAVES:
         return True
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return all(member is not UNSEEN for member in value.values())
     return value is not UNSEEN
 
@@ -77,7 +77,7 @@ def as_far_as_both(before: Any, after: Any) -> tuple[Any, Any]:
         pairs = {name: as_far_as_both(getattr(before, name), getattr(after, name)) for name in names}
         first, second = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
         return attrs.evolve(before, **first), attrs.evolve(after, **second)
-    if isinstance(before, Mapping) and isinstance(after, Mapping):
+    if isinstance(before, (dict, Mapping)) and isinstance(after, Mapping):
         pairs = {name: as_far_as_both(before[name], after[name]) for name in before.keys() & after.keys()}
         first, second = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
         return {**before, **first}, {**after, **second}

@@ -108,7 +108,7 @@ def _details(given: Any, backend: LoadedBackend) -> Any:
     """
     if given is None or given is UNSEEN:
         return given
-    if isinstance(given, Mapping):
+    if isinstance(given, (dict, Mapping)):
         reason, known = given.get("reason"), backend.binding.reasons
         if not known or not isinstance(reason, str) or not reason:
             return given

@@ -81,7 +81,7 @@ class Arguments:
     def texts(self, **values: object) -> Arguments:
         """Any sequence of texts, but not a text itself: that would be taken letter by letter."""
         for name, value in values.items():
-            if isinstance(value, str | bytes | bytearray) or not isinstance(value, Sequence):
+            if isinstance(value, str | bytes | bytearray) or not isinstance(value, (list, tuple, Sequence)):
                 raise wrong_type(name, "a sequence of str", value)
             for item in value:
                 self.text(**{f"each of {name}": item})
@@ -225,7 +225,7 @@ def _timeouts(seen: Arguments, timeouts: object) -> None:
 
 
 def _dependencies(seen: Arguments, dependencies: object) -> None:
-    if isinstance(dependencies, str | bytes) or not isinstance(dependencies, Sequence):
+    if isinstance(dependencies, str | bytes) or not isinstance(dependencies, (list, tuple, Sequence)):
         raise wrong_type("dependencies", "a sequence of Dependency", dependencies)
     for dependency in dependencies:
         if not isinstance(dependency, Dependency):

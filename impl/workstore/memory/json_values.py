@@ -138,8 +138,9 @@ def copied(value: Json) -> Json:
         container = pending.pop()
         if isinstance(container, dict):
             for name, item in container.items():
-                container[name] = _shallow_copy(item)
-            pending += container.values()
+                if isinstance(item, list | dict):
+                    container[name] = inner = _shallow_copy(item)
+                    pending.append(inner)
         elif isinstance(container, list):
             container[:] = [_shallow_copy(item) for item in container]
             pending += container

@@ -122,7 +122,7 @@ DRAW: Final = Choice(
 
 
 def _drawn(seen: Seen, _scope: Scope) -> Any:
-    units = seen.answer if isinstance(seen.answer, Sequence) else ()
+    units = seen.answer if isinstance(seen.answer, (list, tuple, Sequence)) else ()
     claims = [claim for unit in units for claim in (getattr(unit, "claims", None) or ())]
     # Whatever else a store answers is no order of rows.
     return tuple(claim.envelope.id for claim in claims if isinstance(getattr(claim, "envelope", None), Envelope))
@@ -140,7 +140,7 @@ DRAWN: Final = Choice(
 
 
 def _swept(seen: Seen, scope: Scope) -> Any:
-    answer = seen.answer if isinstance(seen.answer, Sequence) else ()
+    answer = seen.answer if isinstance(seen.answer, (list, tuple, Sequence)) else ()
     if answer and all(isinstance(reclaimed, Reclaimed) for reclaimed in answer):
         return tuple(f"job/{reclaimed.job_id}" for reclaimed in answer)
     keys = scope.settled["candidates"]

@@ -39,7 +39,7 @@ def _shown(value: Any, name: str) -> Any:
 def _next_event(seen: Seen, scope: Scope) -> Event | None:
     """The event that this decision is about to append, found by its place in the history."""
     history = _shown(seen.record, "execution_history")
-    if not isinstance(history, Sequence) or len(history) <= scope.facts.event_count:
+    if not isinstance(history, (list, tuple, Sequence)) or len(history) <= scope.facts.event_count:
         return None
     event: Event = history[scope.facts.event_count]
     return event
@@ -53,7 +53,7 @@ def _next_actor(seen: Seen, scope: Scope) -> Any:
 def _next_evidence(seen: Seen, scope: Scope) -> Any:
     """What the event shows beside the keys that the contract uses: those are compared, not chosen."""
     event = _next_event(seen, scope)
-    if event is None or not isinstance(event.evidence, Mapping):
+    if event is None or not isinstance(event.evidence, (dict, Mapping)):
         return UNSEEN
     return {key: value for key, value in event.evidence.items() if key not in RESERVED_EVIDENCE}
 
@@ -61,7 +61,7 @@ def _next_evidence(seen: Seen, scope: Scope) -> Any:
 def _last_attempt(name: str) -> Observer:
     def observe(seen: Seen, _scope: Scope) -> Any:
         attempts = _shown(seen.record, "attempts")
-        return _shown(attempts[-1], name) if isinstance(attempts, Sequence) and attempts else UNSEEN
+        return _shown(attempts[-1], name) if isinstance(attempts, (list, tuple, Sequence)) and attempts else UNSEEN
 
     return observe
 

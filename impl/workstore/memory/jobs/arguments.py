@@ -93,7 +93,7 @@ def check_optional_integers(**values: object) -> None:
 
 def sequence(name: str, value: object, of: type[Record]) -> tuple[Record, ...]:
     """A copy of any sequence, but not of a text: that would be taken letter by letter."""
-    if isinstance(value, str | bytes | bytearray) or not isinstance(value, Sequence):
+    if isinstance(value, str | bytes | bytearray) or not isinstance(value, (list, tuple, Sequence)):
         raise wrong_type(name, f"a sequence of {of.__name__}", value)
     items = tuple(value)
     for item in items:
@@ -121,7 +121,7 @@ def _detached(envelope: Envelope) -> Envelope:
 
 
 def _headers(headers: object) -> dict[str, str]:
-    if not isinstance(headers, Mapping):
+    if not isinstance(headers, (dict, Mapping)):
         raise wrong_type("headers", "a mapping of str to str", headers)
     copied = dict(headers)
     for name, value in copied.items():
