@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -40,18 +40,34 @@ def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> No
     Raises:
         BackendError: the backend cannot be used, hangs again and again, or lies about an ability.
     """
-    backend = store.backend
-    if not {Ability.POINTS, Ability.PAUSE} & backend.abilities:
-        reason = "the backend has neither the ability points nor pause, and names no dbapi"
-        emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=reason))
-        return
-    store.begin(watched=True)
-    handle = store.handle("A")
-    why = store.cannot_hold()
+    why = why_not(store)
     if why:
         emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why))
         return
-    cases = [case for case in asked(backend, options) if _has_all(handle, case)]
+    hold_each(store, asked(store.backend, options), asked_later(store.backend, options), emit)
+
+
+def why_not(store: StoreUnderTest) -> str:
+    """Why no call of this store can be held, empty where one can.
+
+    Raises:
+        BackendError: the backend cannot be used.
+    """
+    if not {Ability.POINTS, Ability.PAUSE} & store.backend.abilities:
+        return "the backend has neither the ability points nor pause, and names no dbapi"
+    store.begin(watched=True)
+    store.handle("A")
+    return store.cannot_hold()
+
+
+def hold_each(store: StoreUnderTest, meetings: Iterable[Case], later: Iterable[Case], emit: Emit) -> None:
+    """Try these meetings, and those between whose calls the clock goes on, on a store that `why_not` has begun.
+
+    Raises:
+        BackendError: as `run_interleavings`.
+    """
+    backend, handle = store.backend, store.handle("A")
+    cases = [case for case in meetings if _has_all(handle, case)]
     trying = _Trying(store, emit)
     for case in cases:
         trying.meeting(case)
@@ -60,7 +76,7 @@ def run_interleavings(store: StoreUnderTest, options: Options, emit: Emit) -> No
     if backend.can(Ability.POINTS):
         for case in beside_reopening(cases):
             trying.reopening(case)
-        for case in asked_later(backend, options):
+        for case in later:
             if _has_all(handle, case):
                 trying.later(case)
         # Of a database module that nobody uses a case says so itself; where its statements hold up an event loop, or
