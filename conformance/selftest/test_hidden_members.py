@@ -25,8 +25,8 @@ from workcert.report.collector import Collector
 from workcert.report.model import ContractReport, ContractVerdict, Status
 from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options, run_scenarios, run_suites
-from workcert.run.stateful import run_stateful
 from workcert.run.store import StoreUnderTest
+from workcert.walk.suite import run_walk
 from workspec.workload.vocabulary import Admitted, Attempt, Event, ExecutionContext, State, Versioned, Workload
 from workstore.backends import MemoryBackend
 
@@ -153,13 +153,13 @@ def cases() -> tuple[Case, ...]:
 
 
 def certified(backend: Any, *, examples: int = EXAMPLES, chosen: tuple[Case, ...] | None = None) -> ContractReport:
-    """What a certificate would say after some scenarios and a few examples."""
+    """What a certificate would say after some scenarios and a few walks."""
     loaded, collector = describe("reticent.py:BACKEND", backend), Collector()
     options = Options(effort=Effort.QUICK, examples=examples, seed=1)
     with StoreUnderTest.of(loaded) as store:
         run_scenarios(store, cases() if chosen is None else chosen, collector)
         if examples:
-            run_stateful(store, options, collector)
+            run_walk(store, options, collector)
     return build(loaded, options, collector)
 
 

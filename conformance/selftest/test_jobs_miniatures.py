@@ -17,6 +17,7 @@ from workcert.backends.specification import of
 from workcert.cases import parse, write
 from workcert.cases.model import Case, Together, every_step
 from workcert.run.events import Verdict
+from workcert.run.stateful import run_stateful
 from workcert.shrink import size
 from workstore.backends import MemoryJobsBackend
 
@@ -101,7 +102,8 @@ def test_store_that_chose_otherwise_is_not_accused(variant: JobVariant) -> None:
 @pytest.mark.parametrize("liar", marked(JOB_LIARS))
 def test_adapter_that_misbehaves_is_told_so(liar: JobLiar) -> None:
     try:
-        said = accusations(liar.make(), showing(ids(liar.cases)), examples=EXAMPLES if liar.says else 0)
+        examples = EXAMPLES if liar.says else 0
+        said = accusations(liar.make(), showing(ids(liar.cases)), examples=examples, suite=run_stateful)
     except BackendError as error:
         said = [str(error)]
     if not liar.says:

@@ -55,12 +55,14 @@ FAILURE = failure()
 def test_the_verdict_of_every_combination(
     narrowed: bool, error: bool, failed: bool, unknown: bool, idle: bool, unshown: bool
 ) -> None:
+    results = (result(Status.PASSED), *([result(Status.NOT_EXERCISED, exercised=0)] if idle else []))
     verdict, reason = decide_verdict(
         narrowed=narrowed,
         error="the disk is gone" if error else "",
         failures=(FAILURE,) if failed else (),
         unknown=int(unknown),
-        results=(result(Status.PASSED), *([result(Status.NOT_EXERCISED, exercised=0)] if idle else [])),
+        results=results,
+        asked=results,
         unshown=("DURABLE",) if unshown else (),
     )
     if failed:
@@ -82,24 +84,29 @@ def test_the_verdict_of_every_combination(
 @pytest.mark.parametrize("narrowed", [False, True])
 def test_a_provisional_requirement_decides_nothing(narrowed: bool) -> None:
     for status in (Status.FAILED, Status.FLAKY, Status.NOT_EXERCISED):
+        results = (result(Status.PASSED), result(status, provisional=True))
         verdict, _ = decide_verdict(
             narrowed=narrowed,
             error="",
             failures=(evolve(FAILURE, provisional=True),),
             unknown=0,
-            results=(result(Status.PASSED), result(status, provisional=True)),
+            results=results,
+            asked=results,
             unshown=(),
         )
         assert verdict is (ContractVerdict.PASSED_IN_PART if narrowed else ContractVerdict.CONFORMANT)
 
 
-def test_a_narrowed_run_that_exercised_nothing_did_not_pass() -> None:
+@pytest.mark.parametrize("beside", [(), (result(Status.PASSED),)], ids=["alone", "beside what was not asked for"])
+def test_a_narrowed_run_that_exercised_nothing_of_it_did_not_pass(beside: tuple[RequirementResult, ...]) -> None:
+    asked = (result(Status.NOT_EXERCISED, exercised=0),)
     verdict, reason = decide_verdict(
         narrowed=True,
         error="",
         failures=(),
         unknown=0,
-        results=(result(Status.NOT_CLAIMED, exercised=0),),
+        results=(*asked, *beside),
+        asked=asked,
         unshown=(),
     )
     assert verdict is ContractVerdict.COULD_NOT_RUN

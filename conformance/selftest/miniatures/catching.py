@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import frozen
 
@@ -14,12 +15,14 @@ from workcert.cases.library import builtin_cases
 from workcert.cases.model import Case
 from workcert.run.case import CaseRun, run_case
 from workcert.run.engine import Effort, Options, examined, run_scenarios
-from workcert.run.events import CaseEnded, Event, StepJudged, Verdict
+from workcert.run.events import CaseEnded, Emit, Event, StepJudged, Verdict
 from workcert.run.stateful import run_stateful
 from workcert.run.store import StoreUnderTest
+from workcert.walk.suite import run_walk
 
 from .model import SCENARIOS
 
+Suite: TypeAlias = Callable[[StoreUnderTest, Options, Emit], Any]
 EXAMPLES, SEED = 660, 1
 """Of the stateful suite, for each miniature: as many steps as a certification makes."""
 
@@ -48,17 +51,22 @@ class Caught:
         return self.ended.case
 
 
-def caught(name: str, backend: Any, suite: str, *, examples: int = EXAMPLES, seed: int = SEED) -> Caught | None:
-    """The first finding of a suite, replayed and shrunk; None when it finds nothing."""
+def caught(
+    name: str, backend: Any, suite: str, requirements: Iterable[str], *, examples: int = EXAMPLES, seed: int = SEED
+) -> Caught | None:
+    """The first finding of a suite, replayed and shrunk; None when it finds nothing. Of the scenarios those that name
+    one of these requirements come first."""
     began = time.perf_counter()
     with StoreUnderTest.of(describe(name, backend)) as store:
-        ended, steps = _by_scenarios(store) if suite == SCENARIOS else _by_machine(store, examples, seed)
+        ended, steps = (
+            _by_scenarios(store, set(requirements)) if suite == SCENARIOS else _by_machine(store, examples, seed)
+        )
     return None if ended is None else Caught(ended, steps, time.perf_counter() - began)
 
 
-def _by_scenarios(store: StoreUnderTest) -> tuple[CaseEnded | None, int]:
+def _by_scenarios(store: StoreUnderTest, wanted: set[str]) -> tuple[CaseEnded | None, int]:
     steps = 0
-    for case in scenarios():
+    for case in sorted(scenarios(), key=lambda case: wanted.isdisjoint(case.header.requirements)):
         run = run_case(store, case)
         steps += len(run.steps)
         if run.verdict is Verdict.FAILED and run.failure is not None:
@@ -91,8 +99,10 @@ def replay(name: str, backend: Any, case: Case) -> CaseRun:
         return run_case(store, case)
 
 
-def accusations(name: str, backend: Any, *, examples: int, seed: int = SEED, first: bool = False) -> list[str]:
-    """What both suites say against a store, one line for each failure; or the first only."""
+def accusations(
+    name: str, backend: Any, *, examples: int, suite: Suite = run_walk, seed: int = SEED, first: bool = False
+) -> list[str]:
+    """What scenarios and a suite of histories say against a store, one line for each failure; or the first only."""
     found: list[str] = []
 
     def emit(event: Event) -> None:
@@ -105,5 +115,5 @@ def accusations(name: str, backend: Any, *, examples: int, seed: int = SEED, fir
 
     with StoreUnderTest.of(describe(name, backend)) as store, suppress(_Found):
         run_scenarios(store, scenarios(), emit)
-        run_stateful(store, Options(effort=Effort.QUICK, examples=examples, seed=seed), emit)
+        suite(store, Options(effort=Effort.QUICK, examples=examples, seed=seed), emit)
     return found

@@ -14,10 +14,10 @@ from workcert.cases.model import Case
 from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options, examined, run_scenarios
 from workcert.run.events import CaseEnded, Event, Verdict
-from workcert.run.stateful import run_stateful
 from workcert.run.store import StoreUnderTest
+from workcert.walk.suite import run_walk
 
-from .catching import Caught, _by_machine, _Found
+from .catching import Caught, Suite, _by_machine, _Found
 from .jobs_model import JobMiniature
 from .model import SCENARIOS
 
@@ -67,8 +67,10 @@ def _by_scenarios(store: StoreUnderTest, cases: Iterable[Case], shrunk: bool) ->
     return None, steps
 
 
-def accusations(backend: Any, cases: Iterable[Case], *, examples: int = 0, seed: int = 1) -> list[str]:
-    """What scenarios and machine say against a store, one line for each failure."""
+def accusations(
+    backend: Any, cases: Iterable[Case], *, examples: int = 0, suite: Suite = run_walk, seed: int = 1
+) -> list[str]:
+    """What scenarios and a suite of histories say against a store, one line for each failure."""
     found: list[str] = []
 
     def emit(event: Event) -> None:
@@ -81,5 +83,5 @@ def accusations(backend: Any, cases: Iterable[Case], *, examples: int = 0, seed:
     with StoreUnderTest.of(describe("adapter.py", backend)) as store, suppress(_Found):
         run_scenarios(store, tuple(cases), emit)
         if examples:
-            run_stateful(store, Options(effort=Effort.QUICK, examples=examples, seed=seed), emit)
+            suite(store, Options(effort=Effort.QUICK, examples=examples, seed=seed), emit)
     return found

@@ -66,6 +66,7 @@ def build(
         failures=failures,
         unknown=sum(1 for case in collector.ended if case.verdict is Verdict.UNKNOWN),
         results=results,
+        asked=shown,
         unshown=tuple(profile for profile in profiles if profile not in passed),
     )
     return ContractReport(
@@ -108,6 +109,7 @@ def decide_verdict(
     failures: Sequence[FailureReport],
     unknown: int,
     results: Sequence[RequirementResult],
+    asked: Sequence[RequirementResult],
     unshown: Sequence[str],
 ) -> tuple[ContractVerdict, str]:
     """The verdict and, where it is neither a pass nor a failure, or the run broke off, why.
@@ -118,6 +120,7 @@ def decide_verdict(
 
     Args:
         unknown: cases that gave no verdict in time.
+        asked: those of the results that the run was narrowed to, all where it was not.
         unshown: claimed profiles that did not pass as a whole.
     """
     gating = [result for result in results if not result.provisional]
@@ -130,8 +133,8 @@ def decide_verdict(
         return ContractVerdict.COULD_NOT_RUN, error
     hung = f"{unknown} {'case' if unknown == 1 else 'cases'} gave no verdict in time" if unknown else ""
     if narrowed:
-        if hung or not any(result.exercised for result in results):
-            return ContractVerdict.COULD_NOT_RUN, hung or "nothing of what was asked for could be run here"
+        if hung or not any(result.exercised for result in asked):
+            return ContractVerdict.COULD_NOT_RUN, hung or "nothing of what was asked for was exercised here"
         return ContractVerdict.PASSED_IN_PART, ""
     idle = sum(1 for result in gating if result.status is Status.NOT_EXERCISED)
     reasons = [hung] if hung else []
