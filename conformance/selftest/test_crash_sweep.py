@@ -196,7 +196,7 @@ def test_every_two_members_that_a_call_writes_are_written_by_one_that_is_killed(
 
 @pytest.mark.parametrize("sqlite", find("sqlite"), ids=lambda each: each.binding.name)
 def test_a_search_finds_no_call_that_writes_more_than_those_that_are_killed(sqlite: LoadedBackend) -> None:
-    searches = searched(sqlite.binding, CONFIGURATIONS[sqlite.binding.name], 300)
+    searches = searched(sqlite.binding, CONFIGURATIONS[sqlite.binding.name], 120)
     known: dict[str, set[Pair]] = {}
     for target in targets(sqlite):
         known.setdefault(target.way, set()).update(target.pairs)
