@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from workcert.adversity.crashes.damages import damages, filling
+from workcert.adversity.crashes.damages import damages, filling, run_damages
 from workcert.adversity.crashes.sweep import MOST_WRITES, fail_each, on_disks
 from workcert.adversity.crashes.targets import Target, at_point, targets
 from workcert.backends.registry import LoadedBackend, find
@@ -19,7 +19,7 @@ from workcert.children import cannot, cannot_fail
 from workcert.judge.verdict import Failure, Kind
 from workcert.run.case import CaseRun, run_case
 from workcert.run.damaging import EARLIER, RIGHT, damaged
-from workcert.run.engine import Effort
+from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 
@@ -243,3 +243,11 @@ def test_a_pass_that_has_kept_some_records_does_not_say_that_it_wrote_nothing() 
         fail_each(store, [], [(target, "full", MOST_WRITES)], events.append)
     assert [each.verdict for each in events if isinstance(each, CaseEnded)] == [Verdict.PASSED]
     assert sum(isinstance(each, Tallied) for each in events) > 5
+
+
+def test_where_nothing_of_what_is_asked_for_fills_a_store_that_is_the_reason() -> None:
+    events: list[Event] = []
+    with StoreUnderTest.of(backend("RIGHT_JOBS")) as store:
+        run_damages(store, Options(effort=Effort.CI, only=("JOB-CLK-01",)), events.append)
+    (skipped,) = [each for each in events if isinstance(each, CaseEnded)]
+    assert (skipped.verdict, skipped.reason) == (Verdict.SKIPPED, "nothing of what was asked for fills a store")

@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 
 from workcert.backends.registry import BackendError
 from workcert.cases import Call, Case, Restart, builtin_cases, calls_of
+from workcert.cases.model import Crash
 from workcert.explaining.explain import explain
 from workcert.explaining.model import NOT_NEEDED, Explanation, Spot
 from workcert.explaining.others import MOST, others
@@ -221,6 +222,12 @@ def test_why_a_step_is_needed() -> None:
         "early": NOT_NEEDED,
         "r1": "without it c2 breaks WRK-CLM-02 instead",
     }
+
+
+def test_who_uses_an_answer_in_a_process_that_is_killed_is_shown_by_the_name_of_the_kill() -> None:
+    killed = Crash("c1_killed", evolve(claim("c1", 11), id="c1_unheard"), 1)
+    whole = evolve(case(admit()), steps=(admit(), killed, claim("c1", 11)))
+    assert whys(Tried(always).explained(whole))["w"] == "c1_killed and c1 use its answer"
 
 
 def test_a_step_without_which_another_answer_is_right() -> None:

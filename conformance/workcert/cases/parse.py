@@ -278,10 +278,8 @@ class _Steps(AdverseSteps):
         for call in (held, *calls):
             self.bare(call, ("expect", "record", "version"))
         if self.contract.instant is None and runs_back([held, *calls]):
-            remedy = (
-                "a store has one clock, which does not run back; give it the instant of the held call, or a later one"
-            )
-            raise self.fault("a call during another at an earlier time", remedy)
+            remedy = "a store has one clock, which does not run back; give each the instant of the one before, or later"
+            raise self.fault("a call during another at an earlier time than it, or than one before", remedy)
 
     def transaction(self, raw: dict[str, Any], step_id: str, note: str | None) -> Transaction:
         if not any(signature.inside for signature in self.contract.calls.values()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from workcert.cases.model import Call, Case
+from workcert.cases.model import Call, Case, Crash, every_step
 from workcert.explaining.model import NOT_NEEDED, Need
 from workcert.judge.verdict import StepRun
 from workcert.run.case import CaseRun
@@ -20,7 +20,10 @@ def why_needed(case: Case, step: str, seen: CaseRun, run: Callable[[Case], CaseR
         seen: the run of the whole case.
         run: runs a case; asked at most once.
     """
-    users = [leaf.id for leaf in leaves(case.steps) if any(base(ref.step) == step for ref in needed(leaf))]
+    killed = {inner.id: each.id for each in case.steps if isinstance(each, Crash) for inner in every_step((each,))}
+    using = (leaf.id for leaf in leaves(case.steps) if any(base(ref.step) == step for ref in needed(leaf)))
+    # A call in a process that is killed is shown by the name of the kill.
+    users = list(dict.fromkeys(killed.get(each, each) for each in using))
     if users:
         return Need(step, f"{_listed(users)} {'uses' if len(users) == 1 else 'use'} its answer")
     return Need(step, _said(case, seen, run(without(case, step))))

@@ -38,7 +38,9 @@ def run_damages(store: StoreUnderTest, options: Options, emit: Emit) -> None:
     filled = None if why else filling(wanted(store, options, store.backend.binding.damaged))
     cases = [] if filled is None else list(_cases(store, filled, MOST_PAGES[options.effort]))
     if not cases:
-        emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=why or "the store keeps no files in its place"))
+        nothing = "the store keeps no files in its place"
+        reason = why or (nothing if filled is not None else "nothing of what was asked for fills a store")
+        emit(CaseEnded(SUITE, NAME, Verdict.SKIPPED, reason=reason))
         return
     shrinking, steps = Shrinking(), 0
     for tried, (row, case) in enumerate(cases, start=1):
