@@ -101,7 +101,7 @@ class Condition:
     """
 
     __slots__ = ()
-    decide: Callable[[Scope], bool]
+    decide: Decide
 
     def __and__(self, other: Condition) -> Condition:
         return Every((*_parts(self, Every), *_parts(other, Every)))

@@ -22,6 +22,9 @@ def _envelopes(scope: Scope) -> Sequence[Envelope]:
     return batch
 
 
+# These two look the envelope up themselves and not by `requested`: twenty checks of each envelope ask it.
+
+
 def _of(test: Callable[[Envelope], bool]) -> Condition:
     return flag(test.__name__.replace("_", " "), "call", lambda scope: test(scope.call["envelopes"][scope.index]))
 
