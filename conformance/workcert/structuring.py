@@ -73,7 +73,8 @@ def structured(builders: Mapping[str, _Build], values: Mapping[str, Any], place:
     return made
 
 
-def hints_of(described: Any) -> dict[str, Any]:
+@cache
+def hints_of(described: Any) -> Mapping[str, Any]:
     """The type hints of a class or function of a vocabulary, its ``Json`` read as `AnyJson`."""
     return get_type_hints(described, localns={"Json": AnyJson})
 

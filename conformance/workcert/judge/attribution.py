@@ -402,7 +402,7 @@ def _values(details: Any) -> list[Any]:
 
 
 def _text(contract: Contract, identifier: str) -> str:
-    return next((r.text for r in contract.catalogue if r.id == identifier), "")
+    return contract.catalogue[identifier].text if identifier in contract.catalogue else ""
 
 
 def unique(*groups: Iterable[str]) -> Ids:

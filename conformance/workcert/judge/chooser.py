@@ -24,17 +24,20 @@ class Illegal:
 
 @define(eq=False)
 class ObservingChooser:
-    """``record_of`` reads the record of a key as it is after the call (cached by the caller)."""
+    """``record_of`` reads the record of a key as it is after the call (cached by the caller). ``asked``: the declared
+    choices that anything has hung on so far."""
 
     declared: Mapping[str, Any]
     code: str | None
     answer: Any
     record_of: Callable[[str | None], Any]
     illegal: list[Illegal] = field(factory=list)
+    asked: set[str] = field(factory=set)
 
     def __call__(self, choice: Choice, scope: Scope) -> Any:
         default = choice.default_in(scope)
         if choice.kind is ChoiceKind.DECLARED:
+            self.asked.add(choice.id)
             value = self.declared.get(choice.id, default)
             if value == OTHER:
                 raise NotAsserted(choice)

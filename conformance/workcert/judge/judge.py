@@ -63,13 +63,16 @@ class Judge(Comparing):
         if self.binding.may_be_stale(call):
             return self.plain_read(call, observed, () if stale is None else stale.states) or judged
         ordered = self._another_order(call, now_s, observed, read, decision)
-        return ordered or self._with_hint(judged, call, now_s, observed, read)
+        return ordered or self._with_hint(judged, call, now_s, observed, read, chooser.asked)
 
-    def _with_hint(self, judged: Judged, call: Call, now_s: int, observed: Observed, read: Read) -> Judged:
-        """What was seen may be one of the ways that the contract leaves open, and that the adapter has to declare."""
-        contract = self.binding.contract
-        for choice in contract.choices:
-            for value in choice.options if choice.kind is ChoiceKind.DECLARED else ():
+    def _with_hint(
+        self, judged: Judged, call: Call, now_s: int, observed: Observed, read: Read, asked: Container[str]
+    ) -> Judged:
+        """What was seen may be one of the ways that the contract leaves open, and that the adapter has to declare.
+        Of a choice that was not asked for, another value would change nothing."""
+        for choice in self.binding.contract.choices:
+            is_open = choice.kind is ChoiceKind.DECLARED and choice.id in asked
+            for value in choice.options if is_open else ():
                 if judged.failure is None or value == self.declared.get(choice.id, choice.default):
                     continue
                 if not self.explained(call, now_s, observed, read, {choice.id: value}):
