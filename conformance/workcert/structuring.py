@@ -183,7 +183,7 @@ def _mapping(member: Any) -> _Build:
     return build
 
 
-def _carrier(wanted: type[Any]) -> _Build:
+def _carrier(wanted: Any) -> _Build:
     hints = hints_of(wanted)
     names = [field.name for field in attrs.fields(wanted) if field.init]
     builders = {name: builder(hints[name]) for name in names}
