@@ -8,11 +8,11 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from workcert.backends.registry import describe
 from workcert.cases.library import builtin_cases
-from workcert.cases.model import Case
+from workcert.cases.model import Case, Together
 from workcert.run.case import CaseRun, run_case
 from workcert.run.engine import Effort, Options, examined, run_scenarios
 from workcert.run.events import CaseEnded, Emit, Event, StepJudged, Verdict
@@ -30,6 +30,13 @@ EXAMPLES, SEED = 660, 1
 @cache
 def scenarios() -> tuple[Case, ...]:
     return builtin_cases("workload")
+
+
+def in_one_round(case: Case) -> Case:
+    """The case with its calls at once tried once, in each order and in each forced one, instead of in many rounds:
+    those find a store that has a race, and say nothing new of one that is right."""
+    steps = (evolve(step, rounds=1) if isinstance(step, Together) else step for step in case.steps)
+    return evolve(case, steps=tuple(steps))
 
 
 @frozen
