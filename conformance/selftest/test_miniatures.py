@@ -29,6 +29,7 @@ from .miniatures import (
     caught,
     replay,
 )
+from .miniatures.catching import in_turn, scenarios
 
 MOST_STEPS = 8
 SEEDS = (1, 2, 3)
@@ -61,7 +62,8 @@ def test_fault_is_caught_named_and_shown_by_a_short_case(miniature: Miniature) -
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda each: each.name)
 def test_store_that_chose_otherwise_is_not_accused(variant: Variant) -> None:
-    assert accusations(variant.name, variant.make(), examples=EXAMPLES) == []
+    cases = in_turn(scenarios(), VARIANTS.index(variant))
+    assert accusations(variant.name, variant.make(), cases, examples=EXAMPLES) == []
 
 
 @pytest.mark.parametrize("liar", LIARS, ids=lambda each: each.name)
@@ -69,7 +71,7 @@ def test_adapter_that_misbehaves_is_told_so(liar: Liar, monkeypatch: pytest.Monk
     if liar.hangs:
         monkeypatch.setattr(calling, "CALL_LIMIT_S", 0.3)
     try:
-        said = accusations("adapter.py", liar.make(), examples=EXAMPLES, suite=run_stateful, first=True)
+        said = accusations("adapter.py", liar.make(), scenarios(), examples=EXAMPLES, suite=run_stateful, first=True)
     except BackendError as error:
         said = [str(error)]
     if not liar.says:

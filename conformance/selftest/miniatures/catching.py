@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from workcert.backends.registry import describe
+from workcert.cases.cost import cost
 from workcert.cases.library import builtin_cases
-from workcert.cases.model import Case
+from workcert.cases.model import Case, Together
 from workcert.run.case import CaseRun, run_case
 from workcert.run.engine import Effort, Options, examined, run_scenarios
 from workcert.run.events import CaseEnded, Emit, Event, StepJudged, Verdict
@@ -25,11 +26,33 @@ from .model import SCENARIOS
 Suite: TypeAlias = Callable[[StoreUnderTest, Options, Emit], Any]
 EXAMPLES, SEED = 660, 1
 """Of the stateful suite, for each miniature: as many steps as a certification makes."""
+LARGE: Final = 60
+"""A case of more calls and rows is large."""
+TURNS: Final = 8
+"""Among so many stores each large case comes up once."""
 
 
 @cache
 def scenarios() -> tuple[Case, ...]:
     return builtin_cases("workload")
+
+
+def in_one_round(case: Case) -> Case:
+    """The case with its calls at once tried once, in each order and in each forced one, instead of in many rounds:
+    those find a store that has a race, and say nothing new of one that is right."""
+    steps = (evolve(step, rounds=1) if isinstance(step, Together) else step for step in case.steps)
+    return evolve(case, steps=tuple(steps))
+
+
+def in_turn(cases: Iterable[Case], place: int) -> tuple[Case, ...]:
+    """What the right store at this place among its like is held to: every case, in one round, and of the large ones
+    every eighth, another one than its neighbours. The few large ones and the rounds took as long as all the rest, for
+    each store, and what most of the stores do otherwise shows in the small ones; the suites hold the reference stores
+    to all of them."""
+    once = [in_one_round(case) for case in cases]
+    small = [case for case in once if cost(case) <= LARGE]
+    large = [case for case in once if cost(case) > LARGE]
+    return (*small, *large[place % TURNS :: TURNS])
 
 
 @frozen
@@ -100,9 +123,16 @@ def replay(name: str, backend: Any, case: Case) -> CaseRun:
 
 
 def accusations(
-    name: str, backend: Any, *, examples: int, suite: Suite = run_walk, seed: int = SEED, first: bool = False
+    name: str,
+    backend: Any,
+    cases: Iterable[Case],
+    *,
+    examples: int,
+    suite: Suite = run_walk,
+    seed: int = SEED,
+    first: bool = False,
 ) -> list[str]:
-    """What scenarios and a suite of histories say against a store, one line for each failure; or the first only."""
+    """What these scenarios and a suite of histories say against a store, a line for each failure; or the first only."""
     found: list[str] = []
 
     def emit(event: Event) -> None:
@@ -114,6 +144,6 @@ def accusations(
                 raise _Found
 
     with StoreUnderTest.of(describe(name, backend)) as store, suppress(_Found):
-        run_scenarios(store, scenarios(), emit)
+        run_scenarios(store, tuple(cases), emit)
         suite(store, Options(effort=Effort.QUICK, examples=examples, seed=seed), emit)
     return found

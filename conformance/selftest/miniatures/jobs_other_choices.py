@@ -15,6 +15,7 @@ from attrs import define, evolve, field, frozen
 from workcert import NOT_SHOWN
 from workcert.backends.protocol import Place
 from workcert.binding import bindings
+from workcert.judge.sameness import LEAVES
 from workspec.jobs import ports
 from workspec.jobs.vocabulary import AdmissionUnit, JobCounts, JobError, JobPage
 from workstore.backends import MemoryJobsBackend
@@ -97,6 +98,8 @@ class PlainTypes(Telling):
     """Lists for tuples, texts for enumerations."""
 
     def shown(self, value: Any) -> Any:
+        if type(value) in LEAVES:
+            return value
         if isinstance(value, Enum):
             return str(value.value)
         if isinstance(value, tuple | list):

@@ -14,6 +14,7 @@ from workcert import NOT_SHOWN
 from workcert.backends.specification import of
 from workcert.binding import bindings
 from workcert.faults.changes import with_operation
+from workcert.judge.sameness import LEAVES
 from workspec.core.choice import OTHER, Choice
 from workspec.core.orders import may_come_first
 from workspec.core.scope import Scope
@@ -107,6 +108,8 @@ class PlainTypes(Answering):
     """Lists for tuples, texts for enumerations."""
 
     def shown(self, value: Any) -> Any:
+        if type(value) in LEAVES:
+            return value
         if isinstance(value, Enum):
             return str(value.value)
         if isinstance(value, tuple | list):
