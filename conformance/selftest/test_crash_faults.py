@@ -25,6 +25,8 @@ from workcert.run.store import StoreUnderTest
 
 from .soon_told import soon_told  # noqa: F401 - a fixture
 
+MOST = 8
+"""Calls of one way that are killed."""
 CONTRACTS = ("workload", "jobs")
 FAULTS = [(name, fault) for name in CONTRACTS for fault in field_faults(bindings()[name]) if fault.tier == Tier.CRASH]
 pytestmark = pytest.mark.skipif(bool(cannot(Right("jobs")())), reason="processes of its own need a system with fork")
@@ -34,9 +36,11 @@ def swept(
     backend: LoadedBackend, operations: frozenset[str], among: Callable[[Target], bool] = lambda _target: True
 ) -> list[CaseEnded]:
     events: list[Event] = []
-    found = targets(backend, only=lambda each: each.operation in operations)
+    found = list(filter(among, targets(backend, only=lambda each: each.operation in operations)))
+    ways = dict.fromkeys(each.way for each in found)
     with StoreUnderTest.of(backend) as store:
-        kill_each(store, filter(among, found), events.append)
+        for way in ways:
+            kill_each(store, [each for each in found if each.way == way][:MOST], events.append)
     return [event for event in events if isinstance(event, CaseEnded)]
 
 

@@ -176,20 +176,21 @@ def test_a_store_that_waits_for_locks_is_seen_to_wait(contract: str, kind: Calla
 
 
 PATIENT_AND_WRONG = (
-    ("claim", WORKLOAD, partial(sql_stores.Unguarded, operation="claim")),
-    ("admit", JOBS, partial(sql_stores.Unguarded, operation="admit")),
-    ("admit", JOBS, partial(sql_stores.CountedBefore, counted="bucket/")),
+    ("claim", WORKLOAD, partial(sql_stores.Unguarded, operation="claim"), holding("claim")),
+    ("admit", JOBS, partial(sql_stores.Unguarded, operation="admit"), holding("admit")),
+    # Only where the tokens are set anew meanwhile; a store that does not wait is tried with every meeting before it.
+    ("admit", JOBS, partial(sql_stores.CountedBefore, counted="bucket/"), holding("set_rate_limit")),
 )
 
 
 @pytest.mark.usefixtures("soon_told")
-@pytest.mark.parametrize(("operation", "binding", "kind"), PATIENT_AND_WRONG)
+@pytest.mark.parametrize(("operation", "binding", "kind", "among"), PATIENT_AND_WRONG)
 def test_a_wrong_store_that_waits_for_locks_is_caught_each_time(
-    operation: str, binding: Any, kind: Callable[..., SqlHandle]
+    operation: str, binding: Any, kind: Callable[..., SqlHandle], among: Callable[[Case], bool]
 ) -> None:
     """It reads before it begins, and loses what was written meanwhile."""
     wrong = SqlBackend(binding, kind, configurable=frozenset())
-    ended = first_failure(wrong, holding(operation))
+    ended = first_failure(wrong, among)
     assert ended is not None
     assert ended.verdict is Verdict.FAILED
     assert ended.reproduced == (3, 3)
