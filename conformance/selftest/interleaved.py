@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +14,7 @@ from workcert.cases.parse import parse
 from workcert.cases.write import write
 from workcert.run.case import run_case
 from workcert.run.engine import Effort, Options
-from workcert.run.events import CaseEnded, Event, Tallied, Verdict
+from workcert.run.events import CaseEnded, Emit, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 
 CI = Options(effort=Effort.CI, explains=False)
@@ -55,6 +55,21 @@ def replays(backend: Any, case: Case) -> list[Verdict]:
 
 
 def ends(backend: Any, options: Options) -> tuple[list[CaseEnded], Counter[str]]:
+    """What the part comes to."""
+    return _noted(backend, lambda store, emit: run_interleavings(store, options, emit))
+
+
+def held(backend: Any, meetings: Iterable[Case], later: Iterable[Case]) -> tuple[list[CaseEnded], Counter[str]]:
+    """What these meetings come to."""
+
+    def runs(store: StoreUnderTest, emit: Emit) -> None:
+        assert not why_not(store)
+        hold_each(store, meetings, later, emit)
+
+    return _noted(backend, runs)
+
+
+def _noted(backend: Any, runs: Callable[[StoreUnderTest, Emit], None]) -> tuple[list[CaseEnded], Counter[str]]:
     found: list[CaseEnded] = []
     tally: Counter[str] = Counter()
 
@@ -65,5 +80,5 @@ def ends(backend: Any, options: Options) -> tuple[list[CaseEnded], Counter[str]]
             tally[event.column] += event.count
 
     with StoreUnderTest.of(backend) as store:
-        run_interleavings(store, options, emit)
+        runs(store, emit)
     return found, tally

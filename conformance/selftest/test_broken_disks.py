@@ -23,6 +23,8 @@ from workcert.run.engine import Effort, Options
 from workcert.run.events import CaseEnded, Event, Tallied, Verdict
 from workcert.run.store import StoreUnderTest
 
+from .soon_told import soon_told  # noqa: F401 - a fixture
+
 STORES = Path(__file__).parent / "crashing" / "stores.py"
 FILE = "jobs.db"
 
@@ -126,6 +128,7 @@ def killed_at_its_writes(name: str, *operations: str) -> list[Event]:
     return events
 
 
+@pytest.mark.usefixtures("soon_told")
 @failing
 def test_a_store_that_answers_well_on_a_full_disk_is_caught_with_a_case_that_replays() -> None:
     failed = [each for each in swept("OPTIMIST", "enqueue") if isinstance(each, CaseEnded) and each.failure]
@@ -177,6 +180,7 @@ def test_a_store_that_nothing_brings_back_is_caught_when_it_is_killed_in_the_mid
         assert run_case(store, parse(write(case))).verdict is Verdict.PASSED
 
 
+@pytest.mark.usefixtures("soon_told")
 @failing
 def test_it_is_caught_with_a_case_that_replays() -> None:
     (failed,) = [each for each in killed_at_its_writes("TORN_JOBS", "ack") if isinstance(each, CaseEnded)]

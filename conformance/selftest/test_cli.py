@@ -50,7 +50,7 @@ def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str], monkeypatc
 
 
 def test_a_full_run_of_the_memory_store(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, _ = run(capsys, "certify", MEMORY, "--effort", "quick", "--out", "report")
+    code, out, _ = run(capsys, "certify", MEMORY, "--effort", "quick", "--examples", "20", "--out", "report")
     assert "all " in out
     verdicts = [f"{contract} 1.0 on workstore.backends:MEMORY: " for contract in ("workload", "jobs")]
     assert [line[: len(verdict)] for line, verdict in zip(out.splitlines()[-2:], verdicts, strict=True)] == verdicts

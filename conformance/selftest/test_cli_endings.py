@@ -45,7 +45,7 @@ def test_a_fault_of_the_kit_is_said_so(capsys: pytest.CaptureFixture[str], monke
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_an_interrupt_ends_in_a_clean_line() -> None:
     running = process("certify", MEMORY, "--effort", "deep", "--suite", "stateful")
-    ended = threading.Timer(4, running.send_signal, [signal.SIGINT])
+    ended = threading.Timer(2, running.send_signal, [signal.SIGINT])
     ended.start()
     _, err = running.communicate(timeout=120)
     assert running.returncode == 130

@@ -16,9 +16,9 @@ from workcert.adversity.handles.targets import misused, targets
 from workcert.backends.coroutines import settled
 from workcert.backends.registry import LoadedBackend, find
 from workcert.cases.model import Way
-from workcert.children import WAITED
+from workcert.children import WAITED, worker
 from workcert.children.messages import Reply
-from workcert.children.worker import WITHOUT_THREADS_S, forked
+from workcert.children.worker import forked
 from workcert.run.calling import Answered, Crashed, Observed
 from workcert.run.case import CaseRun, run_case
 from workcert.run.engine import MOST_HUNG, Options
@@ -32,6 +32,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of th
 CONTRACTS = ("jobs", "workload")
 TRIED = {"jobs": ("ack", "get_job"), "workload": ("cancel", "get")}
 """A call that writes, and one that reads."""
+PATIENCE_S = 0.7
 
 
 @pytest.fixture(autouse=True)
@@ -97,9 +98,17 @@ def test_only_a_statement_that_comes_to_a_file_of_the_parent_is_seen(tmp_path: P
         assert ours.execute("SELECT 1").fetchone()[0] == 1
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told to the processes in which a store is opened, too: they import it anew."""
+    monkeypatch.setattr(worker, "WITHOUT_THREADS_S", PATIENCE_S)
+    monkeypatch.setenv("WORKCERT_SELFTEST_PATIENCE_S", str(PATIENCE_S))
+
+
 # Threads --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize(("name", "said"), [("BLOCKS_ON_A_POOL", WAITED), ("AWAITS_A_POOL", "no event loop outlives")])
 def test_who_waits_for_a_thread_of_its_parent_is_left_out_soon(name: str, said: str, contract: str) -> None:
@@ -109,9 +118,10 @@ def test_who_waits_for_a_thread_of_its_parent_is_left_out_soon(name: str, said: 
     for run in found:
         (left_out,) = [step for step in run.steps if not step.applicable]
         assert said in left_out.note
-    assert time.monotonic() - began_at < len(found) * (WITHOUT_THREADS_S + 10)
+    assert time.monotonic() - began_at < len(found) * (PATIENCE_S + 10)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_what_a_call_has_done_before_it_waits_is_neither_right_nor_wrong() -> None:
     writes, reads = sorted(misuses("WRITES_THEN_WAITS", "jobs"), key=lambda run: run.verdict.value, reverse=True)
     assert (writes.verdict, reads.verdict) == (Verdict.UNKNOWN, Verdict.PASSED)
@@ -119,6 +129,7 @@ def test_what_a_call_has_done_before_it_waits_is_neither_right_nor_wrong() -> No
     assert "what it has done by then is not known" in writes.reason
 
 
+@pytest.mark.usefixtures("impatient")
 def test_after_some_that_waited_in_vain_the_others_are_left_out() -> None:
     events: list[Event] = []
     began_at = time.monotonic()

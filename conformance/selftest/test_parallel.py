@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import suppress
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -45,11 +47,25 @@ def racing(race: Race) -> LoadedBackend:
     return describe("racing", RacingBackend(race.contract, race.around))
 
 
+class _Found(Exception):  # noqa: N818 - ends a run at its first finding
+    pass
+
+
+@cache
 def caught(race: Race) -> CaseEnded:
+    """The first that is found: of the next ones nothing is asked."""
+    found: list[CaseEnded] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, CaseEnded) and event.failure is not None:
+            found.append(event)
+            raise _Found
+
     for seed in range(MOST_SEEDS):
-        failed = [each for each in ended(racing(race), Options(seed=seed)) if each.failure is not None]
-        if failed:
-            return failed[0]
+        with StoreUnderTest.of(racing(race)) as store, suppress(_Found):
+            run_parallel(store, Options(seed=seed), emit)
+        if found:
+            return found[0]
     raise AssertionError(f"{race.around.__name__} was not caught")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,17 +32,43 @@ def suites(directory: Path, *arguments: str) -> tuple[int, str]:
 
 
 def session(directory: Path, *arguments: str) -> tuple[int, str]:
-    installed = any(point.value == "workcert.plugin" for point in entry_points(group="pytest11"))
-    loaded = [] if installed else ["-p", "workcert.plugin"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *loaded, *arguments],
+    done = in_a_process(directory, "-m", "pytest", *ALWAYS, *arguments)
+    return done.returncode, done.stdout
+
+
+IS_INSTALLED = any(point.value == "workcert.plugin" for point in entry_points(group="pytest11"))
+ALWAYS = ("-q", "-p", "no:cacheprovider", *(() if IS_INSTALLED else ("-p", "workcert.plugin")))
+ONE_AFTER_THE_OTHER = """
+import json, sys
+import pytest
+
+for arguments in json.loads(sys.argv[1]):
+    code = pytest.main(arguments)
+    sys.stderr.flush()
+    print("\\nended with", int(code), flush=True)
+"""
+
+
+def several(directory: Path, sessions: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """Sessions of the suites in one process, one after the other: most of what one takes is to import the kit."""
+    asked = [[*ALWAYS, "--pyargs", "workcert.suites", *arguments] for arguments in sessions]
+    done = in_a_process(directory, "-c", ONE_AFTER_THE_OTHER, json.dumps(asked))
+    assert done.returncode == 0, done.stdout
+    *texts, rest = re.split(r"^ended with (\d+)\n", done.stdout, flags=re.MULTILINE)
+    assert (len(texts), rest) == (2 * len(sessions), "")
+    return [(int(code), text.rstrip("\n")) for text, code in zip(texts[::2], texts[1::2], strict=True)]
+
+
+def in_a_process(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         timeout=120,
     )
-    return done.returncode, done.stdout + done.stderr
 
 
 def test_the_names_in_the_help_are_the_engines() -> None:
@@ -75,14 +103,17 @@ def test_pytest_conformance_collects_the_suites_alone() -> None:
 
 
 def test_options_narrow_the_run(tmp_path: Path) -> None:
-    code, out = suites(
-        tmp_path, "--workcert-backend", MEMORY, "--workcert-suite", "scenarios", "--workcert-only", "WRK-CLM-06"
+    narrowed, counted = several(
+        tmp_path,
+        [
+            ["--workcert-backend", MEMORY, "--workcert-suite", "scenarios", "--workcert-only", "WRK-CLM-06"],
+            ["--workcert-backend", MEMORY, "--workcert-suite", "stateful", "--workcert-examples", "2"],
+        ],
     )
+    code, out = narrowed
     assert code == 0
     assert re.search(r"^[1-9] passed", out, re.MULTILINE)
-    code, out = suites(
-        tmp_path, "--workcert-backend", MEMORY, "--workcert-suite", "stateful", "--workcert-examples", "2"
-    )
+    code, out = counted
     assert code == 0
     assert out.splitlines()[-1].startswith(f"{len(CONTRACTS)} passed")
 
@@ -113,22 +144,21 @@ def test_a_failure_is_the_kits_text_and_no_traceback(tmp_path: Path) -> None:
     assert (tmp_path / command.split()[2]).is_file()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--workcert-backend", "no_such_module:X"), "workcert: 'no_such_module' cannot be imported"),
-        (("--workcert-backend", MEMORY, "--workcert-only", "calim"), "did you mean claim?"),
-        (("--workcert-backend", MEMORY, "--workcert-contract", "jbos"), "there is no contract 'jbos'"),
-        (("--workcert-examples", "0"), "'0' is no integer from 1 up"),
-        (("--workcert-effort", "huge"), "invalid choice: 'huge'"),
-    ],
-    ids=lambda value: value[-1] if isinstance(value, tuple) else "",
+BAD: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("--workcert-backend", "no_such_module:X"), "workcert: 'no_such_module' cannot be imported"),
+    (("--workcert-backend", MEMORY, "--workcert-only", "calim"), "did you mean claim?"),
+    (("--workcert-backend", MEMORY, "--workcert-contract", "jbos"), "there is no contract 'jbos'"),
+    (("--workcert-examples", "0"), "'0' is no integer from 1 up"),
+    (("--workcert-effort", "huge"), "invalid choice: 'huge'"),
 )
-def test_bad_options_are_answered_in_a_sentence(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    code, out = suites(tmp_path, "--collect-only", *arguments)
-    assert code != 0
-    assert said in out
-    assert "Traceback" not in out
+
+
+def test_bad_options_are_answered_in_a_sentence(tmp_path: Path) -> None:
+    answers = several(tmp_path, [("--collect-only", *arguments) for arguments, _said in BAD])
+    for (code, out), (arguments, said) in zip(answers, BAD, strict=True):
+        assert code != 0, arguments
+        assert said in out
+        assert "Traceback" not in out
 
 
 def test_a_project_may_have_options_of_the_short_names(tmp_path: Path) -> None:
@@ -155,7 +185,7 @@ def test_workers_have_stores_of_their_own(tmp_path: Path) -> None:
     place = tmp_path / "stores"
     backend = f"{TEMPLATE}://{place}"
     code, out = suites(
-        tmp_path, "-n", "2", "--workcert-backend", backend, "--workcert-only", "fence", "--workcert-examples", "3"
+        tmp_path, "-n", "2", "--workcert-backend", backend, "--workcert-suite", "scenarios", "--workcert-only", "fence"
     )
     assert code == 0, out
     assert sorted(path.name for path in place.iterdir()) == ["stores-gw0", "stores-gw1"]

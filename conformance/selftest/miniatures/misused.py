@@ -16,6 +16,7 @@ from attrs import define, field
 
 from workcert.backends.protocol import Place
 from workcert.binding import bindings
+from workcert.children import worker
 from workstore.backends import SqliteBackend, SqliteJobsBackend
 
 SHORT_S = 0.002
@@ -318,6 +319,10 @@ class SweepsByItsClock:
 
 
 STARTED = "WORKCERT_SELFTEST_STARTED"
+PATIENCE_S = os.environ.get("WORKCERT_SELFTEST_PATIENCE_S")
+"""How long processes in which these stores are opened wait for one that is forked from them and hangs."""
+if PATIENCE_S is not None:
+    vars(worker)["WITHOUT_THREADS_S"] = float(PATIENCE_S)
 """The time of the system when the test began, as its own process saw it."""
 
 

@@ -60,6 +60,29 @@ def targets(
     """For each way in which an operation writes, its nearest calls of which one writes any two members that some call
     writes; and one for each way to open the store. In the order of names. ``finely``: one for each set of members;
     ``only``: of these steps."""
+    of_calls = (_targets_of(backend, *each) for each in calls_to_kill(backend, finely=finely, only=only))
+    return (*chain.from_iterable(of_calls), *_openings(backend, _nearest(backend), only))
+
+
+def calls_to_kill(
+    backend: LoadedBackend, *, finely: bool = False, only: Callable[[Writing], bool] = lambda _writing: True
+) -> Iterator[tuple[Case, Writing, int]]:
+    """The calls that `targets` are made of, each with the case that leads to it and its number among those of its
+    way."""
+    by_way: dict[str, list[tuple[Case, Writing]]] = {}
+    for case, acts in _nearest(backend):
+        by_way.setdefault(acts.way, []).append((case, acts))
+    for way in sorted(by_way):
+        if not only(by_way[way][0][1]):
+            continue
+        kept = by_way[way] if finely else covering(by_way[way], lambda each: pairs_in(each[1].wrote))
+        numbered = enumerate(sorted(kept, key=lambda each: each[1].position), start=1)
+        yield from ((case, acts, number) for number, (case, acts) in numbered)
+
+
+def _nearest(backend: LoadedBackend) -> list[tuple[Case, Writing]]:
+    """Of each way and each set of members the nearest call that a store can be asked for. The nearest of all first:
+    what fails there is soon explained."""
     nearest: dict[tuple[str, Written], tuple[Case, Writing]] = {}
     for case, acting in _played(backend.binding.name):
         if lacking(case, backend):
@@ -68,20 +91,7 @@ def targets(
             known = nearest.get((acts.way, acts.wrote))
             if known is None or acts.position < known[1].position:
                 nearest[acts.way, acts.wrote] = (case, acts)
-    # The nearest first: what fails there is soon explained.
-    ordered = sorted(nearest.values(), key=lambda each: (each[1].position, each[1].way))
-    by_way: dict[str, list[tuple[Case, Writing]]] = {}
-    for case, acts in ordered:
-        by_way.setdefault(acts.way, []).append((case, acts))
-    found: list[Target] = []
-    for way in sorted(by_way):
-        if not only(by_way[way][0][1]):
-            continue
-        kept = by_way[way] if finely else covering(by_way[way], lambda each: pairs_in(each[1].wrote))
-        numbered = enumerate(sorted(kept, key=lambda each: each[1].position), start=1)
-        of_way = (_targets_of(backend, *each, number) for number, each in numbered)
-        found += chain.from_iterable(of_way)
-    return (*found, *_openings(backend, ordered, only))
+    return sorted(nearest.values(), key=lambda each: (each[1].position, each[1].way))
 
 
 @frozen(eq=False)
