@@ -319,11 +319,11 @@ class SweepsByItsClock:
 
 
 STARTED = "WORKCERT_SELFTEST_STARTED"
+"""The time of the system when the test began, as its own process saw it."""
 PATIENCE_S = os.environ.get("WORKCERT_SELFTEST_PATIENCE_S")
 """How long processes in which these stores are opened wait for one that is forked from them and hangs."""
 if PATIENCE_S is not None:
     vars(worker)["WITHOUT_THREADS_S"] = float(PATIENCE_S)
-"""The time of the system when the test began, as its own process saw it."""
 
 
 @define
