@@ -73,11 +73,9 @@ def acts_of(binding: Binding, history: Sequence[Made], keys: Sequence[str]) -> l
             # A reading that may be behind shows what it likes.
             continue
         if by_records(binding, made):
-            named = set(made.seen.value) if isinstance(made.seen, Answered) else set()
-            found.extend(_act(binding, index, made, Way.ELEMENT, key, key in named, told) for key in keys)
+            found.extend(_elements(index, made, keys, told))
         else:
-            way = Way.CONFLICT if _lost_its_guard(binding, made) else Way.CALL
-            found.append(_act(binding, index, made, way, made.call.arguments.get("workload_id"), False, told))
+            found.append(_whole(binding, index, made, told))
     return found
 
 
@@ -138,30 +136,64 @@ def _codes_that_commit(binding: Binding, operation: str) -> frozenset[str]:
     return frozenset(str(code) for each in codes for code in (each.options if isinstance(each, Choice) else (each,)))
 
 
-def _act(binding: Binding, index: int, made: Made, way: Way, key: str | None, taken: bool, told: bool) -> Act:
-    seen = made.seen
+def _whole(binding: Binding, index: int, made: Made, told: bool) -> Act:
+    """A call that happens as one."""
+    seen, key = made.seen, made.call.arguments.get("workload_id")
     answer = seen.value if isinstance(seen, Answered) else None
-    reads = made.call.name in binding.reads
-    refused = isinstance(seen, Refusal) and way is Way.CALL and not _may_commit(binding, made.call, seen.code)
-    idle = made.answered and (reads or refused or (way is Way.ELEMENT and not taken))
+    answered, reads = made.answered, made.call.name in binding.reads
+    loses = answered and _lost_its_guard(binding, made)
+    refused = isinstance(seen, Refusal) and not loses and not _may_commit(binding, made.call, seen.code)
+    idle = answered and (reads or refused)
     return Act(
         index,
         made,
-        way,
-        made.answered,
+        Way.CONFLICT if loses else Way.CALL,
+        answered,
         made.begin,
-        made.end if made.answered else NEVER,
+        made.end if answered else NEVER,
         key,
-        taken,
+        False,
         idle,
-        told and made.answered and made.ticket is None and not idle and way is Way.CALL,
-        made.answered and (way is Way.CONFLICT or (way is Way.ELEMENT and not taken)),
+        told and answered and made.ticket is None and not idle and not loses,
+        loses,
         _rank(made, told),
         made.call.name,
         made.call,
         made.now,
         answer,
         seen.code if isinstance(seen, Refusal) else None,
-        way is Way.ELEMENT or (reads and key is not None and binding.touched(made.call, answer) == frozenset((key,))),
-        binding.comparable(answer) if way is Way.CALL else None,
+        reads and key is not None and binding.touched(made.call, answer) == frozenset((key,)),
+        None if loses else binding.comparable(answer),
     )
+
+
+def _elements(index: int, made: Made, keys: Sequence[str], told: bool) -> Iterator[Act]:
+    """What a pass did to each of these records. There are many: what they have in common is looked up once."""
+    seen, answered = made.seen, made.answered
+    answer = seen.value if isinstance(seen, Answered) else None
+    named = frozenset(answer or ())
+    end, rank, name = made.end if answered else NEVER, _rank(made, told), made.call.name
+    for key in keys:
+        taken = key in named
+        passed = answered and not taken
+        yield Act(
+            index,
+            made,
+            Way.ELEMENT,
+            answered,
+            made.begin,
+            end,
+            key,
+            taken,
+            passed,
+            False,
+            passed,
+            rank,
+            name,
+            made.call,
+            made.now,
+            answer,
+            None,
+            True,
+            None,
+        )

@@ -35,7 +35,7 @@ class Made:
     @property
     def answered(self) -> bool:
         """It came back with an answer or a refusal, so that it surely happened, or was surely refused."""
-        return isinstance(self.seen, Answered | Refusal)
+        return isinstance(self.seen, (Answered, Refusal))
 
     @property
     def never_happened(self) -> bool:
