@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes of it
 
 RUNS = 6
 """Of a wrong store: what shows in most runs shows in one of these."""
-PLAN = Plan(minutes=0.5, processes=3, kill_every_s=0.12, kills=8, longest_pause_s=0.002)
+PLAN = Plan(minutes=0.5, processes=3, kill_every_s=0.25, kills=8, longest_pause_s=0.002)
 
 
 def backend(spec: str, contract: str) -> LoadedBackend:
@@ -82,7 +82,7 @@ def test_a_place_that_is_not_empty_is_refused(tmp_path: Path, capsys: pytest.Cap
 
 
 def test_the_command_says_where_every_job_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    arguments = ["--contract", "jobs", "--processes", "2", "--kills", "2", "--kill-every", "0.2"]
+    arguments = ["--contract", "jobs", "--processes", "2", "--kills", "2", "--kill-every", "0.5"]
     assert main(["soak", SQLITE, *arguments, "--place", str(tmp_path / "kept")]) == 0
     said = capsys.readouterr().out
     assert "jobs: nothing lost, nothing doubled" in said
